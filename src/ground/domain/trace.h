@@ -1,0 +1,121 @@
+#pragma once
+// What is recorded of a request: never its content. Values.
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "domain/label.h"
+#include "domain/request.h"
+#include "domain/response.h"
+#include "domain/target.h"
+
+namespace molly::domain {
+
+/// What a request needs (SPEC section 3; the classifier's posterior joins when that part exists).
+struct CapabilityProfile {
+    std::uint32_t prompt_tokens = 0;  ///< estimate
+    std::uint32_t answer_tokens = 0;  ///< estimate, or the caller's maximum
+    bool tools = false;
+    bool json_schema = false;
+    bool images = false;
+    bool logprobs = false;
+};
+
+/// Why content has the label that it has: one entry per signal, never the text that matched.
+struct Signal {
+    std::string source;  ///< `key:office`, `rule:payroll`, `caller`, `conversation`, `default`
+    Sensitivity sensitivity = Sensitivity::private_;
+    std::uint32_t count = 1;
+};
+
+/// A request with what was found out about it, before any decision.
+struct AnnotatedRequest {
+    Request request;
+    CapabilityProfile capability;
+    Label label;
+    std::vector<Signal> signals;
+    bool declassified = false;  ///< the caller declared a class below the default, as its key may
+};
+
+/// One considered (target, adapter) and what became of it.
+struct Candidate {
+    std::string target;
+    std::string adapter;
+    Tier tier = Tier::t0;
+    std::string excluded_by;               ///< empty: admitted
+    double quality = 0;                    ///< in [0, 1]
+    Money cost;                            ///< estimate
+    std::chrono::milliseconds latency{0};  ///< estimate
+    double score = 0;
+};
+
+/// How the target was chosen.
+struct Decision {
+    std::string rule;  ///< the policy rule that decided
+    TierSet permitted;
+    Residency residency;
+    Mode mode = Mode::balanced;
+    std::vector<Candidate> candidates;  ///< best first, excluded last
+};
+
+/// One attempt at one target.
+struct Attempt {
+    std::string target;
+    std::string adapter;
+    Tier tier = Tier::t0;
+    std::string endpoint;             ///< `https://host:port`; empty on this device
+    bool peer_authenticated = false;  ///< by pin or certificate
+    std::uint64_t bytes_sent = 0;
+    std::uint64_t bytes_received = 0;
+    std::optional<ErrorCode> failed;  ///< empty: it answered
+    std::string failure;              ///< the reason, without content
+    Usage usage;
+    Money cost;
+    std::chrono::microseconds first_token{0};
+    std::chrono::microseconds duration{0};
+};
+
+enum class Outcome : std::uint8_t {
+    answered,
+    refused,  ///< by policy, before any attempt
+    failed,
+    cancelled,
+    truncated,  ///< the upstream died after the first bytes went to the caller
+};
+std::string_view to_string(Outcome outcome) noexcept;
+
+struct Trace {
+    std::string id;  ///< the request's
+    WallTime time;
+    std::string dialect;
+    Operation operation = Operation::chat;
+    bool stream = false;
+    std::string member;
+    std::string key_id;
+    std::string app;
+    std::string model_asked;
+    std::string conversation;  ///< explicit id or keyed hash
+    Label label;
+    std::vector<Signal> signals;
+    bool declassified = false;
+    CapabilityProfile capability;
+    Decision decision;
+    std::vector<Attempt> attempts;
+    std::string target;  ///< that answered; empty: none
+    std::string adapter;
+    std::string model;
+    std::string model_hash;
+    Usage usage;
+    Money cost;
+    std::chrono::microseconds first_token{0};
+    std::chrono::microseconds duration{0};
+    Outcome outcome = Outcome::answered;
+    std::optional<FinishReason> finish;
+    std::string failure;  ///< `code: reason`, without content
+};
+
+}  // namespace molly::domain

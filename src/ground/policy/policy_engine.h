@@ -1,0 +1,56 @@
+#pragma once
+// Decides where content may be processed. Pure: no I/O, clock or threads; safe from any thread.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "domain/trace.h"
+#include "policy/permit.h"
+
+namespace molly::policy {
+
+/// One declared rule. Empty conditions match everything; the rule applies when all of them match.
+struct Rule {
+    std::string name;
+    std::vector<std::string> members;
+    std::vector<std::string> apps;
+    std::vector<std::string> tags;
+    std::vector<std::string> purposes;
+    std::optional<domain::Sensitivity> at_most;   ///< applies to this class and lower ones
+    std::optional<domain::Sensitivity> at_least;  ///< applies to this class and higher ones
+    std::optional<domain::TierSet> tiers;         ///< restricts to these
+    std::optional<domain::Residency> residency;   ///< restricts to these
+    bool permit_t3 = false;  ///< explicit permit for T3, redacted; only for standard and public
+};
+
+struct Options {
+    std::vector<Rule> rules;
+};
+
+/// What is not content of a request but leaves or is stored all the same: a download request, a
+/// metrics push.
+struct ArtifactLabel {
+    std::string purpose;  ///< `models.pull`
+    domain::Label label;
+};
+
+class PolicyEngine {
+public:
+    explicit PolicyEngine(Options options);
+
+    /// Welds a request to the permit that its label, its key and the rules allow.
+    /// Errors: denied, when no tier is left or the residency set is empty.
+    Result<ClearedRequest> clear(domain::AnnotatedRequest annotated) const;
+
+    /// The permit alone, for explanations and tests of rules. Errors: as clear.
+    Result<Permit> decide(const domain::AnnotatedRequest& annotated) const;
+
+    /// For what holds no request content. Errors: denied.
+    Result<Permit> clear_artifact(const ArtifactLabel& artifact) const;
+
+private:
+    Options options_;
+};
+
+}  // namespace molly::policy
