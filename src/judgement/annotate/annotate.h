@@ -1,0 +1,50 @@
+#pragma once
+// What does a request need, and hold? Profile and label; they only tighten. Pure after
+// construction; safe from any thread.
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "domain/trace.h"
+
+namespace molly::annotate {
+
+/// A declared rule that raises the label of what it matches.
+struct LabelRule {
+    std::string name;
+    std::vector<std::string> phrases;   ///< case-insensitive, whole text
+    std::vector<std::string> patterns;  ///< RE2
+    std::vector<std::string> members;
+    std::vector<std::string> apps;
+    std::vector<std::string> tags;
+    std::optional<domain::Sensitivity> sensitivity;
+    std::optional<domain::Residency> residency;
+};
+
+struct Options {
+    domain::Sensitivity default_class = domain::Sensitivity::private_;
+    std::vector<LabelRule> rules;
+};
+
+class Annotator {
+public:
+    /// Errors: invalid_request with the path of a pattern that does not compile.
+    static Result<std::unique_ptr<Annotator>> make(Options options);
+    virtual ~Annotator() = default;
+
+    /// Labels everything in the request: every turn, system text, tool schema and result, file,
+    /// metadata, embedding input. `sticky` is the label that its conversation already has. The
+    /// class is the caller's declaration (or the key's or the general default), raised by rules and
+    /// by `sticky`. Errors: denied (class_below_key), when the caller declares a lower class than
+    /// its key may.
+    virtual Result<domain::AnnotatedRequest> annotate(
+        domain::Request request, const std::optional<domain::Label>& sticky) const = 0;
+};
+
+/// Tokens that `request` will take in a model's context, estimated from its bytes (no tokenizer is
+/// asked).
+std::uint32_t estimate_prompt_tokens(const domain::Request& request) noexcept;
+
+}  // namespace molly::annotate

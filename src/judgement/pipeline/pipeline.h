@@ -1,0 +1,89 @@
+#pragma once
+// The whole life of a request, on one screen: label, clear, plan, dispatch with fallback, record.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "annotate/annotate.h"
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "base/result.h"
+#include "base/task.h"
+#include "domain/response.h"
+#include "domain/trace.h"
+#include "members/members.h"
+#include "policy/policy_engine.h"
+#include "router/router.h"
+#include "store/store.h"
+#include "targets/target.h"
+
+namespace molly::pipeline {
+
+struct Options {
+    std::chrono::milliseconds request_timeout{300'000};
+    std::chrono::milliseconds hold_back_max{0};
+};
+
+/// What the edge needs before the first byte of an answer: headers are sent from it.
+struct Served {
+    std::string receipt;
+    std::string target;
+    std::string adapter;
+    domain::Tier tier = domain::Tier::t0;
+    std::string model;     ///< as the answer names it
+    bool aliased = false;  ///< the asked name was an alias
+};
+
+/// Receives an answer at the edge.
+class AnswerSink {
+public:
+    virtual ~AnswerSink() = default;
+    /// Once, before the first Delta: this target's answer is the one. Errors: cancelled.
+    virtual Task<Result<void>> begin(const Served& served) = 0;
+    virtual Task<Result<void>> write(const domain::Delta& delta) = 0;
+};
+
+/// The end of a request whose answer went to the sink.
+struct Answered {
+    Served served;
+    domain::Response response;
+    std::shared_ptr<const domain::Trace> trace;
+};
+
+/// Everything that the pipeline works with; it owns none of it.
+struct Parts {
+    const annotate::Annotator& annotator;
+    const policy::PolicyEngine& policy;
+    store::Store& store;
+    members::Members& members;
+    router::Health& health;
+    const router::Options& routing;
+    std::vector<targets::Target*> targets;
+    Metrics& metrics;
+    Clock& clock;
+    std::string conversation_key;  ///< secret, for the keyed hash of first turns
+};
+
+class Pipeline {
+public:
+    Pipeline(Parts parts, Options options);
+
+    /// Runs one request for `key`. Trace and receipt are committed before it returns, whatever the
+    /// outcome, and before the edge may send the last byte; a departure is committed before bytes
+    /// leave this device. Errors: those of the first refusal, or of the last attempt (with the
+    /// attempts named).
+    Task<Result<Answered>> run(domain::Request request, const members::Key& key, AnswerSink& sink);
+
+    /// The decision without any attempt, for `explain`. Errors: as run.
+    Result<domain::Decision> explain(domain::Request request, const members::Key& key);
+
+    const std::vector<targets::Target*>& targets() const noexcept { return parts_.targets; }
+    /// The targets as the router sees them now.
+    std::vector<router::TargetView> views() const;
+
+private:
+    Parts parts_;
+    Options options_;
+};
+
+}  // namespace molly::pipeline

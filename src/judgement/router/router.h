@@ -1,0 +1,106 @@
+#pragma once
+// Chooses among permitted targets: hard constraints, then score. Deciding is pure; what was seen of
+// the targets is kept in Health. Safe from any thread.
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "domain/trace.h"
+#include "policy/permit.h"
+
+namespace molly::router {
+
+struct Options {
+    domain::Mode mode = domain::Mode::balanced;
+    std::uint32_t attempts_max = 4;      ///< per logical request
+    std::uint32_t failures_to_open = 3;  ///< consecutive failures that open a target's circuit
+    std::chrono::milliseconds open_for{10'000};  ///< then one trial request is let through
+    std::chrono::milliseconds latency_reference{
+        10'000};  ///< a request without a limit weighs latency against this
+    domain::Money cost_reference{10'000'000};  ///< and cost against this
+    std::map<std::string, std::string, std::less<>>
+        aliases;  ///< model names of foreign apps; values: `auto` or a target
+    std::string alias_default =
+        "auto";  ///< for names that nobody registered and that start like a known vendor's
+};
+
+/// What a model name means.
+struct Wanted {
+    std::string target;  ///< empty: any (`auto`)
+    std::string adapter;
+    bool aliased = false;
+};
+
+/// One target as the router sees it at one moment.
+struct TargetView {
+    std::shared_ptr<const domain::TargetSpec> spec;
+    bool available = true;                     ///< circuit closed, or due for a trial
+    std::chrono::milliseconds retry_after{0};  ///< when not available
+    double first_token_ms = 0;                 ///< live estimate
+    double token_ms = 0;                       ///< live estimate, per answer token
+    std::uint32_t queue_depth = 0;
+};
+
+/// Targets in the order in which they will be tried, with the explanation. Never empty.
+struct Plan {
+    struct Step {
+        std::shared_ptr<const domain::TargetSpec> target;
+        std::string adapter;
+    };
+    std::vector<Step> steps;
+    domain::Decision decision;
+};
+
+/// Resolves the name in a request. `known` are the targets' ids.
+/// Errors: not_found (model_not_found), naming some that exist.
+Result<Wanted> resolve_model(const std::string& model, const std::vector<std::string>& known,
+                             const Options& options);
+
+/// Pure. Excludes what the permit, the key, the capabilities, context, budget, latency limit or
+/// health rule out, and orders the rest by score. `explanation` is filled also on errors. Errors:
+/// denied (nothing permitted; says what forbids it), invalid_request (context_length_exceeded with
+/// both numbers, when that alone excludes the permitted ones), unsupported, exhausted (cost limit),
+/// unavailable (all permitted ones are down; with retry_after).
+Result<Plan> plan(const policy::ClearedRequest& cleared, const Wanted& wanted,
+                  const std::vector<TargetView>& targets, const Options& options,
+                  domain::Decision& explanation);
+
+/// Live latency and circuit breaker per target.
+class Health {
+public:
+    Health(const Options& options, Clock& clock);
+
+    /// Fills availability and latency of a view.
+    void look(TargetView& view) const;
+    /// Takes the right to one trial when the circuit is half open; true when the attempt may go
+    /// ahead.
+    bool admit(const std::string& target);
+    void succeeded(const std::string& target, std::chrono::microseconds first_token,
+                   std::chrono::microseconds duration, std::uint32_t answer_tokens);
+    /// `code` unavailable, upstream_failed, rate_limited and deadline_exceeded count against the
+    /// target.
+    void failed(const std::string& target, const Error& error);
+
+private:
+    struct State {
+        double first_token_ms = 0;
+        double token_ms = 0;
+        std::uint32_t samples = 0;
+        std::uint32_t failures = 0;  // consecutive
+        MonoTime open_until{};
+        bool trial = false;
+    };
+    std::uint32_t failures_to_open_;
+    std::chrono::milliseconds open_for_;
+    Clock& clock_;
+    mutable std::mutex mutex_;
+    std::map<std::string, State, std::less<>> states_;
+};
+
+}  // namespace molly::router

@@ -1,0 +1,68 @@
+#pragma once
+// A place that can answer: the local engine, a site server, a remote provider.
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "base/task.h"
+#include "domain/response.h"
+#include "domain/target.h"
+#include "domain/trace.h"
+#include "engine/engine.h"
+#include "net/connector.h"
+#include "policy/permit.h"
+
+namespace molly::targets {
+
+using engine::DeltaSink;
+
+/// What one attempt did, filled also when it failed.
+struct Report {
+    std::uint64_t bytes_sent = 0;
+    std::uint64_t bytes_received = 0;
+    bool peer_authenticated = false;
+    bool body_accepted = false;  ///< a blind retry could be paid for twice
+};
+
+class Target {
+public:
+    explicit Target(std::shared_ptr<const domain::TargetSpec> spec);
+    Target(const Target&) = delete;
+    Target& operator=(const Target&) = delete;
+    Target(Target&&) = delete;
+    Target& operator=(Target&&) = delete;
+    virtual ~Target() = default;
+
+    const domain::TargetSpec& spec() const noexcept { return *spec_; }
+    const std::shared_ptr<const domain::TargetSpec>& shared_spec() const noexcept { return spec_; }
+
+    /// Answers the dispatch. With `request.stream` or without: Deltas go to `sink` as they come, at
+    /// least one. The response holds what the Deltas do not: model names, embeddings, usage.
+    /// Errors: internal, when the dispatch is for another target; unavailable or upstream_failed
+    /// (another target may do); rate_limited (with retry_after); invalid_request (the target
+    /// refused the request itself); deadline_exceeded; cancelled.
+    Task<Result<domain::Response>> run(policy::Dispatch dispatch, DeltaSink& sink, Report& report);
+
+    /// Requests that wait or run there now, as far as this process knows.
+    virtual std::uint32_t queue_depth() const noexcept = 0;
+
+    /// A light check that the target is there (`GET /models`, or the engine's own state). Needs a
+    /// content-free permit.
+    virtual Task<Result<void>> probe(const policy::Permit& permit) = 0;
+
+private:
+    virtual Task<Result<domain::Response>> answer(policy::Dispatch dispatch, DeltaSink& sink,
+                                                  Report& report) = 0;
+
+    std::shared_ptr<const domain::TargetSpec> spec_;
+};
+
+/// The engine in this process as a target.
+std::unique_ptr<Target> make_local_target(std::shared_ptr<const domain::TargetSpec> spec,
+                                          engine::Engine& engine);
+
+/// An OpenAI-, Anthropic- or Ollama-speaking server. `key` is the upstream's API key, or empty.
+std::unique_ptr<Target> make_remote_target(std::shared_ptr<const domain::TargetSpec> spec,
+                                           net::Connector& connector, std::string key);
+
+}  // namespace molly::targets

@@ -1,0 +1,83 @@
+#pragma once
+// Runs one local model for many sequences in shared batches. One thread owns all model state; call
+// from any thread. Knows nothing of policy or HTTP: it sees a request's messages, tools and
+// sampling, and produces Deltas.
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/task.h"
+#include "domain/request.h"
+#include "domain/response.h"
+
+namespace molly::engine {
+
+struct Limits {
+    std::uint32_t sequences_max = 8;
+    std::uint32_t step_tokens_max = 512;  ///< prompt and answer tokens in one forward pass
+    std::uint32_t context_tokens_max =
+        8192;                           ///< per sequence; lowered to what the model was trained for
+    std::uint32_t inbox_jobs_max = 64;  ///< waiting requests; one more is refused with exhausted
+    std::uint32_t answer_tokens_default = 1024;  ///< when the caller gives no maximum
+    std::uint32_t threads = 0;                   ///< 0: the cores that are free
+    std::filesystem::path backends;              ///< folder of the ggml backends; empty: as built
+};
+
+/// What the loaded model is.
+struct Description {
+    std::string name;  ///< general.name of the file
+    std::string hash;  ///< SHA-256 of the file, hex; filled by the caller that computed it
+    std::string architecture;
+    std::string quantization;
+    std::uint64_t parameters = 0;
+    std::uint64_t file_bytes = 0;
+    std::uint32_t context_tokens_max = 0;
+    std::uint32_t embed = 0;  ///< dimensions of an embedding
+    std::uint32_t layers = 0;
+    bool chat_template = false;
+    bool tools = false;
+};
+
+/// Takes the pieces of one answer, on the executor of the coroutine that awaits `generate`.
+class DeltaSink {
+public:
+    virtual ~DeltaSink() = default;
+    /// Suspends while the reader is slow; only this sequence waits. Errors: cancelled, when the
+    /// reader has gone.
+    virtual Task<Result<void>> write(const domain::Delta& delta) = 0;
+};
+
+struct Embeddings {
+    std::vector<std::vector<float>> vectors;  ///< shape: [inputs, embed], each of length 1
+    domain::Usage usage;
+};
+
+/// Load at one moment.
+struct Load {
+    std::uint32_t running = 0;
+    std::uint32_t waiting = 0;
+};
+
+class Engine {
+public:
+    /// Loads a GGUF file. Errors: not_found, corrupt, unsupported, exhausted (does not fit in
+    /// memory).
+    static Result<std::unique_ptr<Engine>> open(const std::filesystem::path& model, Limits limits);
+    virtual ~Engine() = default;  // cancels what runs, then joins the engine thread
+
+    /// Runs a chat or completion to its end. The last Delta carries finish and usage.
+    /// Errors: invalid_request (context_length_exceeded, a schema or grammar that does not
+    /// compile), exhausted (inbox full), deadline_exceeded, cancelled, unsupported.
+    virtual Task<Result<void>> generate(const domain::Request& request, DeltaSink& sink) = 0;
+
+    /// Vectors of `request.inputs`. Errors: as generate.
+    virtual Task<Result<Embeddings>> embed(const domain::Request& request) = 0;
+
+    virtual const Description& describe() const noexcept = 0;
+    virtual Load load() const noexcept = 0;
+};
+
+}  // namespace molly::engine

@@ -1,0 +1,145 @@
+#pragma once
+// What happened: traces, receipts, keys, conversation labels, in SQLite (WAL, one writer thread,
+// group commit). Awaited calls resume on the caller's executor once the transaction has committed.
+// Safe from any thread.
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "base/task.h"
+#include "domain/label.h"
+#include "domain/trace.h"
+#include "seal/seal.h"
+
+namespace molly::store {
+
+enum class Durability : std::uint8_t {
+    process,  ///< survives kill -9 (the default)
+    power,    ///< survives a power cut as well: one fsync per group commit
+};
+
+/// How long what is kept, per class.
+struct Retention {
+    std::chrono::days traces{90};
+    bool responses = true;  ///< whether the Responses API may store the conversation (sealed)
+    std::chrono::days responses_for{30};
+};
+
+struct Options {
+    std::filesystem::path folder;  ///< holds molly.db and the keys; made with mode 0700
+    Durability durability = Durability::process;
+    std::uint32_t queue_max = 4096;      ///< waiting writes; one more is exhausted
+    std::array<Retention, 4> retention;  ///< indexed by Sensitivity
+};
+
+/// A row of the egress table: bytes are about to leave for this target. Committed before they do.
+struct Departure {
+    std::string trace_id;
+    std::uint32_t attempt = 0;
+    std::string target;
+    domain::Tier tier = domain::Tier::t1;
+    std::string endpoint;
+    domain::Sensitivity sensitivity = domain::Sensitivity::private_;
+    WallTime time;
+};
+
+/// A signed, chained record of one answer.
+struct Receipt {
+    std::uint64_t sequence = 0;  ///< from 1
+    std::string id;              ///< the trace's
+    std::string body;            ///< canonical JSON
+    std::string hash;            ///< hex
+    std::string previous;        ///< hex
+};
+
+/// Selects traces, newest first.
+struct TraceQuery {
+    std::uint32_t limit = 50;
+    std::string member;
+    std::string target;
+    std::string outcome;
+    std::optional<WallTime> before;
+};
+
+/// One row of the keys table; `members` gives it meaning.
+struct KeyRow {
+    std::string id;
+    std::string parent;  ///< id of the key that made it, or empty
+    std::string hash;    ///< SHA-256 of the key, hex
+    std::string hint;    ///< last four characters
+    std::string body;    ///< JSON of scopes and limits
+    WallTime created;
+    std::optional<WallTime> revoked;
+};
+
+class Store {
+public:
+    /// Opens or makes the store and takes the writer's lock on the folder. Traces of departures
+    /// without an outcome (the process died) are closed as failed. Errors: conflict (another
+    /// process writes here), corrupt, unavailable.
+    static Result<std::unique_ptr<Store>> open(const Options& options);
+    virtual ~Store() = default;  // commits what is queued, then joins the writer
+
+    /// Commits the departure. Errors: exhausted, unavailable.
+    virtual Task<Result<void>> depart(Departure departure) = 0;
+    /// Commits the trace, its receipt and the conversation's label in one transaction.
+    virtual Task<Result<void>> append(domain::Trace trace) = 0;
+
+    virtual Task<Result<std::vector<domain::Trace>>> traces(TraceQuery query) = 0;
+    /// Errors: not_found.
+    virtual Task<Result<domain::Trace>> trace(std::string id) = 0;
+    virtual Task<Result<Receipt>> receipt(std::string id) = 0;
+
+    /// The label that sticks to a conversation, if it is known. From memory; never waits.
+    virtual std::optional<domain::Label> conversation_label(
+        const std::string& conversation) const = 0;
+
+    /// A sealed conversation of the Responses API, kept as the label's retention allows.
+    virtual Task<Result<void>> put_response(std::string id, std::string body, domain::Label label,
+                                            std::string member) = 0;
+    /// Errors: not_found (unknown, expired, of another member, or never stored because of its
+    /// label).
+    virtual Task<Result<std::string>> get_response(std::string id, std::string member) = 0;
+    virtual Task<Result<void>> delete_response(std::string id, std::string member) = 0;
+
+    virtual Result<std::vector<KeyRow>> keys() = 0;
+    virtual Task<Result<void>> put_key(KeyRow row) = 0;
+    /// Total cost of a key's traces since `since`, for its budget.
+    virtual Result<domain::Money> spent(const std::string& key_id, WallTime since) = 0;
+
+    /// Removes what retention no longer allows; also runs by itself every hour. Gives the number of
+    /// rows.
+    virtual Task<Result<std::uint64_t>> expire() = 0;
+};
+
+/// What an offline check of a receipt log found.
+struct AuditReport {
+    std::uint64_t receipts = 0;
+    std::uint64_t signed_heads = 0;
+    std::uint64_t unsigned_tail = 0;  ///< receipts after the last signed head
+    std::string head;                 ///< hash of the last receipt, hex
+    std::string key_id;
+    bool sound = false;
+    std::string fault;                      ///< what is wrong, in one sentence
+    std::optional<std::uint64_t> fault_at;  ///< sequence of the first bad receipt
+};
+
+/// Checks hash chain and signatures of a data folder or an exported .jsonl log, with no server and
+/// without writing. `expected_head` (hex) is a head witnessed elsewhere: a cut tail shows. Errors:
+/// not_found, corrupt (not a log at all).
+Result<AuditReport> verify_log(const std::filesystem::path& log,
+                               const std::string& expected_head = {});
+
+/// Writes the receipts and signed heads of a data folder as .jsonl, which verify_log takes. Errors:
+/// not_found, unavailable.
+Result<std::uint64_t> export_log(const std::filesystem::path& folder,
+                                 const std::filesystem::path& file);
+
+}  // namespace molly::store
