@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 
+#include "base/clock.h"
 #include "base/result.h"
 
 namespace molly::seal {
@@ -21,6 +23,24 @@ Hash sha256_link(const Hash& previous, std::string_view bytes);
 /// SHA-256 of a file; `progress` gets bytes done. Errors: not_found, unavailable.
 Result<Hash> sha256_file(const std::filesystem::path& path,
                          const std::function<void(std::uint64_t)>& progress = {});
+/// SHA-256 of bytes that arrive in pieces.
+class HashStream {
+public:
+    HashStream();
+    HashStream(HashStream&&) noexcept;
+    HashStream& operator=(HashStream&&) noexcept;
+    HashStream(const HashStream&) = delete;
+    HashStream& operator=(const HashStream&) = delete;
+    ~HashStream();
+
+    void add(std::string_view bytes);
+    Hash take();  ///< call once
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
 /// Keyed hash: HMAC-SHA-256 (RFC 2104).
 Hash keyed_hash(std::string_view key, std::string_view bytes);
 
@@ -34,6 +54,9 @@ Result<std::string> from_base64(std::string_view text);
 std::string random_bytes(std::size_t count);
 /// `count` random characters of [0-9A-Za-z].
 std::string random_token(std::size_t count);
+/// 26 characters that sort by time: 10 of milliseconds, 16 random ones (80 bits). Request ids are
+/// made so, because rows of an index that arrive in order cost one page write instead of many.
+std::string ordered_token(WallTime now);
 /// Whether both are equal, in time that depends on the length only.
 bool equal_in_constant_time(std::string_view a, std::string_view b) noexcept;
 
@@ -59,6 +82,8 @@ private:
     std::string public_;
 };
 
+/// First 8 bytes of SHA-256 of the public key, hex.
+std::string key_id(std::string_view public_key);
 /// Whether `signature` of `bytes` is by `public_key`.
 bool verify(std::string_view public_key, std::string_view bytes,
             std::string_view signature) noexcept;

@@ -2,10 +2,10 @@
 // What happened: traces, receipts, keys, conversation labels, in SQLite (WAL, one writer thread,
 // group commit). Awaited calls resume on the caller's executor once the transaction has committed.
 // Safe from any thread.
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -48,6 +48,11 @@ struct Departure {
     std::string endpoint;
     domain::Sensitivity sensitivity = domain::Sensitivity::private_;
     WallTime time;
+    // For the receipt, should the process end before the outcome is known.
+    std::string member = {};
+    std::string key_id = {};
+    std::string rule = {};  ///< the policy rule that decided
+    domain::TierSet permitted = {};
 };
 
 /// A signed, chained record of one answer.
@@ -85,11 +90,14 @@ public:
     /// without an outcome (the process died) are closed as failed. Errors: conflict (another
     /// process writes here), corrupt, unavailable.
     static Result<std::unique_ptr<Store>> open(const Options& options);
-    virtual ~Store() = default;  // commits what is queued, then joins the writer
+    virtual ~Store() =
+        default;  // commits what is queued, then joins; destroy before the IO threads
 
     /// Commits the departure. Errors: exhausted, unavailable.
     virtual Task<Result<void>> depart(Departure departure) = 0;
-    /// Commits the trace, its receipt and the conversation's label in one transaction.
+    /// Commits the trace, its receipt and the conversation's label in one transaction. Ids from
+    /// seal::ordered_token keep the index cheap. Errors: exhausted, unavailable, conflict (the id
+    /// has a trace already).
     virtual Task<Result<void>> append(domain::Trace trace) = 0;
 
     virtual Task<Result<std::vector<domain::Trace>>> traces(TraceQuery query) = 0;
@@ -111,7 +119,8 @@ public:
 
     virtual Result<std::vector<KeyRow>> keys() = 0;
     virtual Task<Result<void>> put_key(KeyRow row) = 0;
-    /// Total cost of a key's traces since `since`, for its budget.
+    /// Total cost of a key's traces since the UTC day of `since`, for its budget. From memory; what
+    /// retention removed still counts.
     virtual Result<domain::Money> spent(const std::string& key_id, WallTime since) = 0;
 
     /// Removes what retention no longer allows; also runs by itself every hour. Gives the number of
