@@ -17,8 +17,9 @@ namespace molly::domain {
 
 /// What a request needs (SPEC section 3; the classifier's posterior joins when that part exists).
 struct CapabilityProfile {
-    std::uint32_t prompt_tokens = 0;  ///< estimate
-    std::uint32_t answer_tokens = 0;  ///< estimate, or the caller's maximum
+    std::uint32_t prompt_tokens = 0;   ///< estimate, over all that will be paid for
+    std::uint32_t context_tokens = 0;  ///< estimate, of the longest single sequence
+    std::uint32_t answer_tokens = 0;   ///< estimate, or the caller's maximum
     bool tools = false;
     bool json_schema = false;
     bool images = false;

@@ -11,11 +11,13 @@
 
 namespace molly::annotate {
 
-/// A declared rule that raises the label of what it matches.
+/// A declared rule that raises the label of what it matches: all of the conditions that it names
+/// must hold, and of its phrases and patterns any one.
 struct LabelRule {
     std::string name;
-    std::vector<std::string> phrases;   ///< case-insensitive, whole text
-    std::vector<std::string> patterns;  ///< RE2
+    std::vector<std::string>
+        phrases;  ///< anywhere in a text; case and kind of white space do not matter
+    std::vector<std::string> patterns;  ///< RE2 syntax, anywhere in a text
     std::vector<std::string> members;
     std::vector<std::string> apps;
     std::vector<std::string> tags;
@@ -37,14 +39,16 @@ public:
     /// Labels everything in the request: every turn, system text, tool schema and result, file,
     /// metadata, embedding input. `sticky` is the label that its conversation already has. The
     /// class is the caller's declaration (or the key's or the general default), raised by rules and
-    /// by `sticky`. Errors: denied (class_below_key), when the caller declares a lower class than
-    /// its key may.
+    /// by `sticky`; `declassified` when it ends below the general default. Errors: denied
+    /// (class_below_key), when the caller declares a lower class than its key may.
     virtual Result<domain::AnnotatedRequest> annotate(
         domain::Request request, const std::optional<domain::Label>& sticky) const = 0;
 };
 
-/// Tokens that `request` will take in a model's context, estimated from its bytes (no tokenizer is
-/// asked).
+/// Prompt tokens of `request`, estimated from its bytes (3.5 a token; no tokenizer is asked): what
+/// will be paid for.
 std::uint32_t estimate_prompt_tokens(const domain::Request& request) noexcept;
+/// The longest sequence among them: what must fit into a model's context.
+std::uint32_t estimate_context_tokens(const domain::Request& request) noexcept;
 
 }  // namespace molly::annotate

@@ -26,8 +26,9 @@ struct Options {
     domain::Money cost_reference{10'000'000};  ///< and cost against this
     std::map<std::string, std::string, std::less<>>
         aliases;  ///< model names of foreign apps; values: `auto` or a target
-    std::string alias_default =
-        "auto";  ///< for names that nobody registered and that start like a known vendor's
+    std::string alias_default = "auto";  ///< for names that nobody registered and that start like a
+                                         ///< known vendor's; empty: none
+    bool named_falls_back = false;       ///< whether others may replace a target asked for by name
 };
 
 /// What a model name means.
@@ -45,16 +46,16 @@ struct TargetView {
     double first_token_ms = 0;                 ///< live estimate
     double token_ms = 0;                       ///< live estimate, per answer token
     std::uint32_t queue_depth = 0;
+    std::vector<std::string> adapters;  ///< that it can serve
 };
 
-/// Targets in the order in which they will be tried, with the explanation. Never empty.
+/// Targets in the order in which they will be tried. Never empty.
 struct Plan {
     struct Step {
         std::shared_ptr<const domain::TargetSpec> target;
         std::string adapter;
     };
     std::vector<Step> steps;
-    domain::Decision decision;
 };
 
 /// Resolves the name in a request. `known` are the targets' ids.
@@ -62,11 +63,18 @@ struct Plan {
 Result<Wanted> resolve_model(const std::string& model, const std::vector<std::string>& known,
                              const Options& options);
 
+/// Whether the caller's key covers this target (case 24: asked again at every attempt). Errors:
+/// denied (model_not_in_scope, tier_not_in_scope).
+Result<void> authorise(const domain::Caller& caller, const domain::TargetSpec& target,
+                       const std::string& adapter);
+
 /// Pure. Excludes what the permit, the key, the capabilities, context, budget, latency limit or
-/// health rule out, and orders the rest by score. `explanation` is filled also on errors. Errors:
-/// denied (nothing permitted; says what forbids it), invalid_request (context_length_exceeded with
-/// both numbers, when that alone excludes the permitted ones), unsupported, exhausted (cost limit),
-/// unavailable (all permitted ones are down; with retry_after).
+/// health rule out, and orders the rest by score (quality minus weighted shares of cost and
+/// latency). A target asked for by name is the only step, one meant by an alias the first.
+/// `explanation` is filled also on errors. When nothing is left, the error is that of the
+/// candidates that came furthest: denied (nothing permitted; says what forbids it), not_found
+/// (adapter), unsupported, invalid_request (context_length_exceeded with both numbers), exhausted
+/// (cost limit), deadline_exceeded (latency limit), unavailable (all are down; with retry_after).
 Result<Plan> plan(const policy::ClearedRequest& cleared, const Wanted& wanted,
                   const std::vector<TargetView>& targets, const Options& options,
                   domain::Decision& explanation);

@@ -1,0 +1,91 @@
+#include <algorithm>
+
+#include "router/router.h"
+
+namespace molly::router {
+namespace {
+
+constexpr double weight_of_new = 0.2;  // of the newest sample in a moving average
+
+double moved(double average, double sample, bool first) noexcept {
+    return first ? sample : average + weight_of_new * (sample - average);
+}
+
+double milliseconds(std::chrono::microseconds duration) noexcept {
+    return static_cast<double>(duration.count()) / 1000.0;
+}
+
+bool counts_against(ErrorCode code) noexcept {
+    return code == ErrorCode::unavailable || code == ErrorCode::upstream_failed ||
+           code == ErrorCode::rate_limited || code == ErrorCode::deadline_exceeded;
+}
+
+}  // namespace
+
+Health::Health(const Options& options, Clock& clock)
+    : failures_to_open_(std::max(1U, options.failures_to_open)),
+      open_for_(options.open_for),
+      clock_(clock) {}
+
+void Health::look(TargetView& view) const {
+    const MonoTime now = clock_.now();
+    const std::scoped_lock lock(mutex_);
+    const auto found = states_.find(view.spec->id);
+    if (found == states_.end()) return;
+    const State& state = found->second;
+    view.first_token_ms = state.first_token_ms;
+    view.token_ms = state.token_ms;
+    if (state.open_until > now) {
+        view.available = false;
+        view.retry_after = std::chrono::ceil<std::chrono::milliseconds>(state.open_until - now);
+    } else if (state.trial) {
+        view.available = false;
+        view.retry_after = open_for_;
+    }
+}
+
+bool Health::admit(const std::string& target) {
+    const MonoTime now = clock_.now();
+    const std::scoped_lock lock(mutex_);
+    const auto found = states_.find(target);
+    if (found == states_.end()) return true;
+    State& state = found->second;
+    if (state.open_until > now || state.trial) return false;
+    state.trial = state.failures >= failures_to_open_;
+    return true;
+}
+
+void Health::succeeded(const std::string& target, std::chrono::microseconds first_token,
+                       std::chrono::microseconds duration, std::uint32_t answer_tokens) {
+    const std::scoped_lock lock(mutex_);
+    State& state = states_[target];
+    const bool first = state.samples == 0;
+    state.first_token_ms = moved(state.first_token_ms, milliseconds(first_token), first);
+    if (answer_tokens > 1) {
+        const double per_token = milliseconds(duration - first_token) / (answer_tokens - 1);
+        state.token_ms = moved(state.token_ms, std::max(0.0, per_token), state.token_ms == 0);
+    }
+    ++state.samples;
+    state.failures = 0;
+    state.trial = false;
+    state.open_until = {};
+}
+
+void Health::failed(const std::string& target, const Error& error) {
+    const MonoTime now = clock_.now();
+    const std::scoped_lock lock(mutex_);
+    State& state = states_[target];
+    const bool trial = state.trial;
+    state.trial = false;
+    if (!counts_against(error.code())) return;
+    ++state.failures;
+    if (trial || state.failures >= failures_to_open_) {
+        state.failures = std::max(state.failures, failures_to_open_);
+        state.open_until = std::max(state.open_until, now + open_for_);
+    }
+    // The target said itself when to come back.
+    if (error.retry_after())
+        state.open_until = std::max(state.open_until, now + *error.retry_after());
+}
+
+}  // namespace molly::router
