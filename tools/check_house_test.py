@@ -174,7 +174,7 @@ class CheckHouse(unittest.TestCase):
 
     def test_does_not_stumble_over_comments_and_strings(self):
         self.write(ROUTER, HOUSE[ROUTER] + '// reinterpret_cast<int>(x) { co_await T{}; }\n'
-                   'const char* s = "co_spawn( reinterpret_cast"; auto r = R"(bit_cast \' ")"; int n = 1\'000;\n'
+                   'const char* s = "co_spawn( reinterpret_cast"; auto z = std::bit_cast<std::uint32_t>(x); auto r = R"(bit_cast \' ")"; int n = 1\'000;\n'
                    'Task<void> f() {\n    for (auto x : {1, 2}) {\n        co_await g(x);\n    }\n'
                    '    if (co_await g(1)) {\n        co_return;\n    }\n}\n'
                    'void k() {\n    spawn(e, [x]() -> Task<void> { co_return; });\n    list[0](1);\n}\n')

@@ -14,14 +14,6 @@ sys.path.insert(0, str(ROOT / 'tools'))
 from house import table  # noqa: E402
 
 
-def reachable(modules, name):
-    """The module and everything that it uses, directly or not."""
-    found = [name]
-    for current in found:
-        found += [used for used in modules[current].uses if used not in found]
-    return found
-
-
 def compile_case(case, includes, compiler, misuse):
     command = [compiler, '-std=c++23', '-fsyntax-only', '-Wall', '-Wextra', '-Werror', '-Wno-unused-function',
                f'-DMISUSE={misuse}', *includes, str(case)]
@@ -33,7 +25,7 @@ def main(case, build, compiler):
     module = re.search(r'^// MODULE: (\w+)$', text, re.M).group(1)
     expected = re.search(r'^// EXPECT: (.+)$', text, re.M).group(1)
     modules = table.read_modules(ROOT / 'src/CMakeLists.txt')
-    includes = [f'-I{build}/include/{name}' for name in reachable(modules, module)]
+    includes = [f'-I{build}/include/{name}' for name in table.reachable(modules, module)]
     honest = compile_case(case, includes, compiler, 0)
     if honest.returncode != 0:
         sys.exit(f'without the misuse it must compile, and does not:\n{honest.stderr}')

@@ -43,6 +43,14 @@ def read_modules(path):
     return modules
 
 
+def reachable(modules, name):
+    """The module and everything that it uses, directly or not."""
+    found = [name]
+    for current in found:
+        found += [used for used in modules[current].uses if used in modules and used not in found]
+    return found
+
+
 def architecture_rows(modules):
     """The module table as ARCHITECTURE.md must hold it."""
     return [f'| {m.band} | `{m.name}` | {m.purpose} | {" ".join(m.uses) or "–"} |' for m in modules.values()]
