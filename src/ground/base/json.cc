@@ -1,10 +1,12 @@
 #include "base/json.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
 #include <vector>
 
 #include <boost/json/basic_parser_impl.hpp>
-#include <boost/json/serialize.hpp>
 #include <boost/json/value_stack.hpp>
 #include <fmt/format.h>
 
@@ -25,21 +27,27 @@ public:
     static constexpr std::size_t max_string_size = static_cast<std::size_t>(-1);
     static constexpr std::size_t max_key_size = static_cast<std::size_t>(-1);
 
+    explicit StrictHandler(json::storage_ptr storage) : storage_(std::move(storage)) {}
+
     json::value_stack stack;
     const char* refusal = nullptr;  // why a callback returned false
 
     bool on_document_begin(error_code& /*error*/) {
-        stack.reset();
+        stack.reset(storage_);
         return true;
     }
     bool on_document_end(error_code& /*error*/) { return true; }
     bool on_object_begin(error_code& /*error*/) {
-        open_.push_back(keys_.size());
+        open_.push_back({.first_key = keys_.size(), .text_begin = key_text_.size()});
         return true;
     }
-    bool on_object_end(std::size_t size, error_code& /*error*/) {
-        keys_.resize(open_.back());
+    bool on_object_end(std::size_t size, error_code& error) {
+        const Open open = open_.back();
         open_.pop_back();
+        if (size > keys_compared_at_once && repeats(open.first_key))
+            return refuse(repeated_key, error);
+        keys_.resize(open.first_key);
+        key_text_.resize(open.text_begin);
         stack.push_object(size);
         return true;
     }
@@ -49,18 +57,20 @@ public:
         return true;
     }
     bool on_key_part(string_view part, std::size_t /*size*/, error_code& error) {
-        key_ += part;
+        key_text_ += part;
         stack.push_chars(part);
         return refuse_nul(part, error);
     }
-    bool on_key(string_view part, std::size_t /*size*/, error_code& error) {
-        key_ += part;
+    bool on_key(string_view part, std::size_t size, error_code& error) {
+        key_text_ += part;
         stack.push_key(part);
-        const auto begin = keys_.begin() + static_cast<std::ptrdiff_t>(open_.back());
-        if (std::find(begin, keys_.end(), key_) != keys_.end())
-            return refuse("repeated key in one object", error);
-        keys_.push_back(key_);
-        key_.clear();
+        const Key key = {.begin = key_text_.size() - size, .size = size};
+        const std::size_t first = open_.back().first_key;
+        const std::size_t compared = std::min(keys_.size(), first + keys_compared_at_once);
+        for (std::size_t i = first; i < compared; ++i) {
+            if (text_of(keys_[i]) == text_of(key)) return refuse(repeated_key, error);
+        }
+        keys_.push_back(key);
         return refuse_nul(part, error);
     }
     bool on_string_part(string_view part, std::size_t /*size*/, error_code& error) {
@@ -96,6 +106,29 @@ public:
     bool on_comment(string_view /*part*/, error_code& /*error*/) { return true; }
 
 private:
+    struct Key {
+        std::size_t begin = 0;  // in key_text_
+        std::size_t size = 0;
+    };
+    struct Open {
+        std::size_t first_key = 0;
+        std::size_t text_begin = 0;
+    };
+    // Objects with more keys than this are checked once more at their end, by sorting: comparing
+    // each key with all others would let one wide object stop the server.
+    static constexpr std::size_t keys_compared_at_once = 32;
+    static constexpr const char* repeated_key = "repeated key in one object";
+
+    std::string_view text_of(const Key& key) const noexcept {
+        return std::string_view(key_text_).substr(key.begin, key.size);
+    }
+    bool repeats(std::size_t first_key) {
+        const auto begin = keys_.begin() + static_cast<std::ptrdiff_t>(first_key);
+        const auto less = [this](const Key& a, const Key& b) { return text_of(a) < text_of(b); };
+        const auto same = [this](const Key& a, const Key& b) { return text_of(a) == text_of(b); };
+        std::sort(begin, keys_.end(), less);
+        return std::adjacent_find(begin, keys_.end(), same) != keys_.end();
+    }
     bool refuse(const char* why, error_code& error) {
         refusal = why;
         error = json::error::exception;
@@ -106,14 +139,16 @@ private:
         return refuse("NUL character in a string", error);
     }
 
-    std::vector<std::string> keys_;  // keys of all open objects
-    std::vector<std::size_t> open_;  // where each open object's keys begin
-    std::string key_;
+    json::storage_ptr storage_;
+    std::string key_text_;    // the keys of all open objects, one after the other
+    std::vector<Key> keys_;   // and where each of them lies
+    std::vector<Open> open_;  // where each open object's keys begin
 };
 
 }  // namespace
 
-Result<json::value> parse_json(std::string_view text, const JsonLimits& limits) {
+Result<json::value> parse_json(std::string_view text, const JsonLimits& limits,
+                               json::storage_ptr storage) {
     if (text.size() > limits.bytes_max) {
         return fail(ErrorCode::too_large,
                     fmt::format("the JSON body has {} bytes; at most {} are accepted", text.size(),
@@ -123,7 +158,7 @@ Result<json::value> parse_json(std::string_view text, const JsonLimits& limits) 
     if (text.starts_with("\xEF\xBB\xBF")) offset = 3;
     json::parse_options options;
     options.max_depth = limits.depth_max;
-    json::basic_parser<StrictHandler> parser(options);
+    json::basic_parser<StrictHandler> parser(options, std::move(storage));
     error_code error;
     try {
         offset += parser.write_some(false, text.data() + offset, text.size() - offset, error);
@@ -189,8 +224,64 @@ void append_json_string(std::string& out, std::string_view text) {
     out += '"';
 }
 
+namespace {
+
+void append_number(std::string& out, double value) {
+    std::array<char, 32> text = {};
+    const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
+    const std::string_view digits(text.data(), static_cast<std::size_t>(end - text.data()));
+    out += digits;
+    if (digits.find_first_of(".en") == std::string_view::npos) out += ".0";
+}
+
+}  // namespace
+
+void append_json(std::string& out, const json::value& value) {
+    char separator = 0;
+    switch (value.kind()) {
+        case json::kind::null:
+            out += "null";
+            return;
+        case json::kind::bool_:
+            out += value.get_bool() ? "true" : "false";
+            return;
+        case json::kind::int64:
+            out += std::to_string(value.get_int64());
+            return;
+        case json::kind::uint64:
+            out += std::to_string(value.get_uint64());
+            return;
+        case json::kind::double_:
+            append_number(out, value.get_double());
+            return;
+        case json::kind::string:
+            append_json_string(out, value.get_string());
+            return;
+        case json::kind::array:
+            separator = '[';
+            for (const json::value& element : value.get_array()) {
+                out += std::exchange(separator, ',');
+                append_json(out, element);
+            }
+            out += separator == '[' ? "[]" : "]";
+            return;
+        case json::kind::object:
+            separator = '{';
+            for (const auto& [key, member] : value.get_object()) {
+                out += std::exchange(separator, ',');
+                append_json_string(out, key);
+                out += ':';
+                append_json(out, member);
+            }
+            out += separator == '{' ? "{}" : "}";
+            return;
+    }
+}
+
 std::string to_text(const json::value& value) {
-    return json::serialize(value);
+    std::string text;
+    append_json(text, value);
+    return text;
 }
 
 }  // namespace molly

@@ -21,10 +21,15 @@ struct JsonLimits {
 /// Parses one document. A byte-order mark is tolerated; invalid UTF-8, lone surrogates, NUL inside
 /// a string, trailing text and any repeated key of one object are refused (RFC 8259; a repeated
 /// `model` would bypass policy). Errors: invalid_request with the byte offset; too_large.
-Result<json::value> parse_json(std::string_view text, const JsonLimits& limits = {});
+/// The value lives in `storage`, which it keeps alive unless it is a plain resource of the caller.
+Result<json::value> parse_json(std::string_view text, const JsonLimits& limits = {},
+                               json::storage_ptr storage = {});
 
 /// Appends `text` as a JSON string, quotes included. Invalid UTF-8 bytes become U+FFFD.
 void append_json_string(std::string& out, std::string_view text);
+
+/// Appends a value as compact JSON: keys in their order, numbers in their shortest exact form.
+void append_json(std::string& out, const json::value& value);
 
 /// Compact text of a value.
 std::string to_text(const json::value& value);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -37,8 +38,12 @@ struct Envelope {
     bool base64_embeddings = false;
     std::string caveat;    ///< `molly.caveat`
     std::string decision;  ///< `molly.explain`: JSON text, when asked
-    const domain::Request* request =
-        nullptr;  ///< the faces that echo request fields (Responses) read it
+    /// Read by the faces that echo what was asked (Responses; completions with `echo`, whose prompt
+    /// the encoder repeats, not the target). It must outlive the encoding.
+    const domain::Request* request = nullptr;
+    std::string previous_response_id;  ///< Responses API
+    bool store = true;                 ///< Responses API
+    bool legacy_embeddings = false;    ///< Ollama /api/embeddings
 };
 
 /// A request with what only its face needs to know for the answer.
@@ -83,7 +88,8 @@ struct ErrorReply {
     int status = 500;
     std::string body;
 };
-ErrorReply encode_error(Face face, const Error& error);
+/// `request_id` goes into the shapes that have a place for it (Anthropic).
+ErrorReply encode_error(Face face, const Error& error, std::string_view request_id = {});
 
 /// The HTTP status of an error code: the one exhaustive switch.
 int status_of(const Error& error) noexcept;

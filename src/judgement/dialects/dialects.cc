@@ -1,0 +1,76 @@
+#include "dialects/dialects.h"
+
+#include <array>
+
+#include <boost/json/monotonic_resource.hpp>
+
+#include "dialects/internal/faces.h"
+
+namespace molly::dialects {
+namespace {
+
+void decode(Face face, const Fields& fields, Decoded& decoded) {
+    switch (face) {
+        case Face::openai_chat:
+            return decode_openai_chat(fields, decoded);
+        default:
+            break;
+    }
+    fields.unsupported("", "is of a face that does not exist yet");
+}
+
+}  // namespace
+
+Result<Decoded> decode_request(Face face, std::string_view body, const JsonLimits& limits) {
+    // The document lives only as long as this call; most fit in one block on the stack.
+    std::array<unsigned char, 8192> block = {};
+    json::monotonic_resource memory(block.data(), block.size());
+    TRY(const json::value value, parse_json(body, limits, &memory));
+    const json::object* object = value.if_object();
+    if (object == nullptr)
+        return fail(ErrorCode::invalid_request, "the body must be a JSON object");
+    const Place top;
+    Faults faults;
+    Decoded decoded;
+    decode(face, Fields(*object, top, faults), decoded);
+    if (faults.any()) return fail(faults.take());
+    return decoded;
+}
+
+std::string encode_response(Face face, const Envelope& envelope, const domain::Response& response) {
+    switch (face) {
+        case Face::openai_chat:
+            return encode_openai_chat(envelope, response);
+        default:
+            break;
+    }
+    return {};
+}
+
+std::unique_ptr<StreamEncoder> make_stream_encoder(Face face, Envelope envelope) {
+    switch (face) {
+        case Face::openai_chat:
+            return make_openai_chat_stream(std::move(envelope));
+        default:
+            break;
+    }
+    return make_openai_chat_stream(std::move(envelope));
+}
+
+std::string_view stream_media_type(Face face) noexcept {
+    switch (face) {
+        case Face::ollama_chat:
+        case Face::ollama_generate:
+        case Face::ollama_embed:
+            return "application/x-ndjson";
+        case Face::openai_chat:
+        case Face::openai_completions:
+        case Face::openai_responses:
+        case Face::openai_embeddings:
+        case Face::anthropic_messages:
+            break;
+    }
+    return "text/event-stream";
+}
+
+}  // namespace molly::dialects

@@ -1,0 +1,164 @@
+#include "dialects/internal/parts.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+namespace molly::dialects {
+namespace {
+
+constexpr std::array<std::string_view, 10> extension_names = {
+    "class",   "residency", "mode",         "max_cost", "max_latency_ms",
+    "adapter", "explain",   "conversation", "purpose",  "tags"};
+
+std::vector<std::string> texts(const Fields& fields, std::string_view name) {
+    const json::value* value = fields.find(name);
+    std::vector<std::string> all;
+    if (value == nullptr) return all;
+    if (const json::string* one = value->if_string()) {
+        all.emplace_back(std::string_view(*one));
+        return all;
+    }
+    const json::array* array = value->if_array();
+    if (array == nullptr) {
+        fields.invalid(name, "must be a string or an array of strings");
+        return all;
+    }
+    for (const json::value& element : *array) {
+        const json::string* text = element.if_string();
+        if (text == nullptr) {
+            fields.invalid(name, "must hold strings only");
+            return all;
+        }
+        all.emplace_back(std::string_view(*text));
+    }
+    return all;
+}
+
+void decode_extension_fields(const Fields& fields, domain::Extensions& extensions) {
+    for (const auto& [key, value] : fields.all()) {
+        if (std::find(extension_names.begin(), extension_names.end(), std::string_view(key)) ==
+            extension_names.end())
+            fields.invalid(key,
+                           "is no extension; class, residency, mode, max_cost, max_latency_ms, "
+                           "adapter, explain, conversation, purpose and tags are");
+    }
+    if (const auto text = fields.text("class")) {
+        extensions.sensitivity = domain::sensitivity_from(*text);
+        if (!extensions.sensitivity)
+            fields.invalid("class", "must be public, standard, private or secret");
+    }
+    if (fields.has("residency")) {
+        std::set<std::string, std::less<>> places;
+        for (std::string& place : texts(fields, "residency"))
+            places.insert(std::move(place));
+        extensions.residency = domain::Residency(std::move(places));
+    }
+    if (const auto text = fields.text("mode")) {
+        extensions.mode = domain::mode_from(*text);
+        if (!extensions.mode) fields.invalid("mode", "must be balanced, quality, fast or cheap");
+    }
+    if (const auto cost = fields.number("max_cost", 0, 1e6))
+        extensions.cost_max = domain::money_from(static_cast<double>(*cost));
+    if (const auto latency = fields.count("max_latency_ms", 1))
+        extensions.latency_max = std::chrono::milliseconds(*latency);
+    extensions.adapter = fields.text_or_empty("adapter");
+    extensions.explain = fields.flag("explain");
+    extensions.conversation = fields.text_or_empty("conversation");
+    extensions.purpose = fields.text_or_empty("purpose");
+    extensions.tags = texts(fields, "tags");
+}
+
+}  // namespace
+
+void decode_extensions(const Fields& fields, domain::Request& request) {
+    with_object(fields, "molly", [&request](const Fields& molly) {
+        decode_extension_fields(molly, request.extensions);
+    });
+}
+
+void append_extensions(JsonText& json, const Envelope& envelope) {
+    if (envelope.caveat.empty() && envelope.decision.empty()) return;
+    json.key("molly").open();
+    if (!envelope.caveat.empty()) json.field("caveat", envelope.caveat);
+    if (!envelope.decision.empty()) json.raw_field("explain", envelope.decision);
+    json.close();
+}
+
+void decode_stop(const Fields& fields, std::string_view name, std::vector<std::string>& stop) {
+    stop = texts(fields, name);
+    std::erase(stop, std::string());
+    if (stop.size() > stops_max) fields.invalid(name, "must hold at most 16 strings");
+}
+
+domain::Part text_part(std::string_view text) {
+    domain::Part part;
+    part.text = domain::Content(std::string(text));
+    return part;
+}
+
+domain::Part base64_part(domain::Part::Kind kind, std::string_view bytes,
+                         std::string_view media_type) {
+    domain::Part part;
+    part.kind = kind;
+    part.text = domain::Content(std::string(bytes));
+    part.media_type = media_type;
+    return part;
+}
+
+domain::Part part_of_url(domain::Part::Kind kind, std::string_view url) {
+    constexpr std::string_view mark = ";base64,";
+    const std::size_t at = url.find(mark);
+    if (url.starts_with("data:") && at != std::string_view::npos)
+        return base64_part(kind, url.substr(at + mark.size()), url.substr(5, at - 5));
+    domain::Part part = base64_part(kind, url, {});
+    part.is_url = true;
+    return part;
+}
+
+std::string url_of(const domain::Part& part) {
+    if (part.is_url) return part.text.text();
+    return "data:" + part.media_type + ";base64," + part.text.text();
+}
+
+void decode_penalties(const Fields& fields, domain::Sampling& sampling) {
+    sampling.temperature = fields.number("temperature", 0, 2);
+    sampling.top_p = fields.number("top_p", 0, 1);
+    sampling.min_p = fields.number("min_p", 0, 1);
+    sampling.top_k = fields.count("top_k");
+    sampling.frequency_penalty = fields.number("frequency_penalty", -2, 2);
+    sampling.presence_penalty = fields.number("presence_penalty", -2, 2);
+    sampling.repeat_penalty = fields.number("repeat_penalty", 0, 10);
+    if (const auto seed = fields.integer("seed"))
+        sampling.seed = static_cast<std::uint64_t>(*seed);  // negative seeds are seeds too
+}
+
+void decode_metadata(const Fields& fields, domain::Request& request) {
+    with_object(fields, "metadata", [&request](const Fields& metadata) {
+        for (const auto& [key, value] : metadata.all()) {
+            const json::string* text = value.if_string();
+            if (text == nullptr) return metadata.invalid(key, "must be a string");
+            request.metadata.emplace(std::string_view(key), std::string_view(*text));
+        }
+    });
+}
+
+domain::Content json_of(const Fields& fields, std::string_view name) {
+    const json::value* value = fields.find(name);
+    return value == nullptr ? domain::Content() : domain::Content(to_text(*value));
+}
+
+void decode_function(const Fields& fields, std::string_view schema_name, domain::Request& request) {
+    domain::Tool tool;
+    tool.name = fields.required_text("name");
+    tool.description = domain::Content(std::string(fields.text_or_empty("description")));
+    if (fields.object(schema_name) != nullptr) tool.parameters = json_of(fields, schema_name);
+    tool.strict = fields.flag("strict");
+    request.tools.push_back(std::move(tool));
+}
+
+std::int64_t unix_seconds(WallTime time) noexcept {
+    return std::chrono::duration_cast<std::chrono::seconds>(time.time_since_epoch()).count();
+}
+
+}  // namespace molly::dialects
