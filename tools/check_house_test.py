@@ -79,6 +79,7 @@ PLANTED = [
     ('module in another band', 'src/ground/net/x.h', '', 'not declared as a module of ground'),
     ('stray band', 'src/extra/x/x.h', '', 'src holds the bands'),
     ('stray source', 'src/action/x.cc', '', 'code lives in a module'),
+    ('source that nothing builds', 'src/action/router/deep/x.cc', '', 'internal/ only'),
     ('strange source', 'src/action/router/x.cpp', '', 'sources are .h and .cc'),
     ('folder of one machine', 'docs/a.md', 'see /wor' + 'k/main', 'a folder of one machine'),
     ('registry address', 'docs/a.md', 'http://deb.debia' + 'n.org/x', 'address of a registry'),

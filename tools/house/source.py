@@ -78,6 +78,8 @@ def _line_faults(module, modules, path, line):
 
 
 def _file_faults(module, path):
+    if path.parent.name != module.name and not (path.parent.name == 'internal' and path.parent.parent.name == module.name):
+        yield 1, 'the build sees a module\'s own folder and its internal/ only'
     if path.suffix not in ('.h', '.cc'):
         yield 1, 'sources are .h and .cc files'
     for word in sorted(_BANNED_WORDS & set(_words(path.stem))):

@@ -42,10 +42,11 @@ def text_faults(root):
         if top not in ROOT_NAMES and top not in strangers:
             strangers.add(top)
             yield root / top, 1, 'nothing of this name may stand at the root'
-        content = path.read_bytes()
-        if b'\0' in content[:8192]:
-            continue
-        text = content.decode('utf-8', 'replace')
+        with path.open('rb') as file:
+            content = file.read(8192)
+            if b'\0' in content:
+                continue
+            text = (content + file.read()).decode('utf-8', 'replace')
         for number, line in enumerate(text.splitlines(), 1):
             if _STRAY.search(line):
                 yield path, number, 'names a folder of one machine or the address of a registry'
