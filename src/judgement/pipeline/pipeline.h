@@ -20,8 +20,7 @@
 namespace molly::pipeline {
 
 struct Options {
-    std::chrono::milliseconds request_timeout{300'000};
-    std::chrono::milliseconds hold_back_max{0};
+    std::chrono::milliseconds request_timeout{300'000};  ///< from arrival to the last byte
 };
 
 /// What the edge needs before the first byte of an answer: headers are sent from it.
@@ -64,9 +63,18 @@ struct Parts {
     std::string conversation_key;  ///< secret, for the keyed hash of first turns
 };
 
+struct Prepared;
+struct Outcome;
+class Counts;
+
 class Pipeline {
 public:
     Pipeline(Parts parts, Options options);
+    Pipeline(const Pipeline&) = delete;
+    Pipeline& operator=(const Pipeline&) = delete;
+    Pipeline(Pipeline&&) = delete;
+    Pipeline& operator=(Pipeline&&) = delete;
+    ~Pipeline();
 
     /// Runs one request for `key`. Trace and receipt are committed before it returns, whatever the
     /// outcome, and before the edge may send the last byte; a departure is committed before bytes
@@ -75,15 +83,23 @@ public:
     Task<Result<Answered>> run(domain::Request request, const members::Key& key, AnswerSink& sink);
 
     /// The decision without any attempt, for `explain`. Errors: as run.
-    Result<domain::Decision> explain(domain::Request request, const members::Key& key);
+    Result<domain::Decision> explain(domain::Request request, const members::Key& key) const;
 
     const std::vector<targets::Target*>& targets() const noexcept { return parts_.targets; }
     /// The targets as the router sees them now.
     std::vector<router::TargetView> views() const;
 
 private:
+    Result<Prepared> place(domain::Request request, domain::Trace& trace) const;
+    Result<void> reserve(Prepared& prepared, const members::Key& key,
+                         const domain::Trace& trace) const;
+    Task<Result<Answered>> record(domain::Trace trace, MonoTime arrived, Prepared* prepared,
+                                  Result<Outcome> outcome);
+
     Parts parts_;
     Options options_;
+    std::vector<std::string> names_;  // of the targets
+    std::unique_ptr<Counts> counts_;
 };
 
 }  // namespace molly::pipeline

@@ -1,0 +1,66 @@
+#include "pipeline/internal/counts.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace molly::pipeline {
+namespace {
+
+constexpr std::array<std::string_view, 4> dialects = {"openai", "anthropic", "ollama", "molly"};
+constexpr std::array<std::string_view, 8> denials = {
+    "class_below_key",     "tier_not_permitted", "residency_not_permitted", "residency_empty",
+    "no_target_permitted", "no_tier_permitted",  "model_not_in_scope",      "tier_not_in_scope"};
+
+template <std::size_t size>
+std::string_view known(const std::array<std::string_view, size>& set,
+                       std::string_view value) noexcept {
+    return std::find(set.begin(), set.end(), value) == set.end() ? "other" : value;
+}
+
+double seconds(std::chrono::microseconds duration) noexcept {
+    return static_cast<double>(duration.count()) / 1e6;
+}
+
+}  // namespace
+
+Counts::Counts(Metrics& metrics)
+    : metrics_(metrics),
+      duration_(metrics.histogram("molly_request_seconds", "From arrival to the committed trace.")),
+      first_token_(metrics.histogram("molly_first_token_seconds",
+                                     "From arrival to the first piece of the answer.")),
+      prompt_tokens_(
+          metrics.counter("molly_tokens_total", "Tokens of all attempts.", "kind=\"prompt\"")),
+      answer_tokens_(
+          metrics.counter("molly_tokens_total", "Tokens of all attempts.", "kind=\"answer\"")) {}
+
+void Counts::ended(const domain::Trace& trace, const Error* error) {
+    const std::string_view tier =
+        trace.target.empty() ? "none" : to_string(trace.attempts.back().tier);
+    metrics_
+        .counter("molly_requests_total", "Requests that have ended.",
+                 fmt::format("outcome=\"{}\",tier=\"{}\",dialect=\"{}\"", to_string(trace.outcome),
+                             tier, known(dialects, trace.dialect)))
+        .add();
+    duration_.observe(seconds(trace.duration));
+    if (trace.first_token.count() > 0) first_token_.observe(seconds(trace.first_token));
+    for (const domain::Attempt& attempt : trace.attempts) {
+        prompt_tokens_.add(attempt.usage.prompt_tokens);
+        answer_tokens_.add(attempt.usage.answer_tokens);
+        metrics_
+            .counter("molly_attempts_total", "Attempts at targets.",
+                     fmt::format("tier=\"{}\",result=\"{}\"", to_string(attempt.tier),
+                                 attempt.failed ? to_string(*attempt.failed) : "answered"))
+            .add();
+    }
+    if (error == nullptr || error->code() != ErrorCode::denied) return;
+    metrics_
+        .counter("molly_denied_total", "Requests that policy refused.",
+                 fmt::format("reason=\"{}\"", known(denials, error->reason())))
+        .add();
+}
+
+}  // namespace molly::pipeline

@@ -1,0 +1,82 @@
+#include "pipeline/internal/record.h"
+
+#include <fmt/format.h>
+
+namespace molly::pipeline {
+namespace {
+
+using domain::Outcome;
+
+Outcome outcome_of(const domain::Trace& trace, const Error& error, bool begun) noexcept {
+    const ErrorCode code = error.code();
+    if (code == ErrorCode::cancelled) return Outcome::cancelled;
+    if (begun) return Outcome::truncated;
+    const bool limit = code == ErrorCode::rate_limited || code == ErrorCode::exhausted;
+    const bool refusal = code == ErrorCode::denied || (limit && trace.attempts.empty());
+    return refusal ? Outcome::refused : Outcome::failed;
+}
+
+}  // namespace
+
+domain::Trace begin_trace(const domain::Request& request, WallTime now) {
+    domain::Trace trace;
+    trace.id = request.id;
+    trace.time = now;
+    trace.dialect = request.dialect;
+    trace.operation = request.operation;
+    trace.stream = request.stream;
+    trace.member = request.caller.member;
+    trace.key_id = request.caller.key_id;
+    trace.app = request.caller.app;
+    trace.model_asked = request.model;
+    return trace;
+}
+
+void note_outcome(domain::Trace& trace, const Error* error, bool begun) {
+    const bool served = error == nullptr || begun;
+    if (served) {
+        const domain::Attempt& last = trace.attempts.back();
+        trace.target = last.target;
+        trace.adapter = last.adapter;
+    }
+    if (error == nullptr) {
+        trace.outcome = Outcome::answered;
+        return;
+    }
+    trace.outcome = outcome_of(trace, *error, begun);
+    trace.failure = error->reason().empty()
+                        ? std::string(to_string(error->code()))
+                        : fmt::format("{}: {}", to_string(error->code()), error->reason());
+}
+
+void add_up(domain::Trace& trace) {
+    std::chrono::microseconds before{0};  // the last attempt
+    for (const domain::Attempt& attempt : trace.attempts) {
+        trace.cost += attempt.cost;
+        if (&attempt != &trace.attempts.back()) before += attempt.duration;
+    }
+    if (trace.target.empty()) return;
+    trace.usage = trace.attempts.back().usage;
+    trace.first_token = before + trace.attempts.back().first_token;
+}
+
+std::uint64_t tokens_of(const domain::Trace& trace) noexcept {
+    std::uint64_t tokens = 0;
+    for (const domain::Attempt& attempt : trace.attempts)
+        tokens += std::uint64_t{attempt.usage.prompt_tokens} + attempt.usage.answer_tokens;
+    return tokens;
+}
+
+Error unrecorded(const Error& cause) {
+    return Error(
+               ErrorCode::unavailable,
+               fmt::format("the answer came, but its trace and receipt could not be written ({}); "
+                           "run `molly doctor`",
+                           cause.message()))
+        .reason("trace_not_committed")
+        .italian(fmt::format("la risposta è arrivata, ma traccia e ricevuta non si sono potute "
+                             "scrivere ({}); eseguire `molly doctor`",
+                             cause.message_italian()));
+}
+
+}  // namespace molly::pipeline

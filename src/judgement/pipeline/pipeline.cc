@@ -1,0 +1,127 @@
+#include "pipeline/pipeline.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/coroutine.h"
+#include "base/log.h"
+#include "pipeline/internal/attempts.h"
+#include "pipeline/internal/conversation.h"
+#include "pipeline/internal/counts.h"
+#include "pipeline/internal/record.h"
+
+namespace molly::pipeline {
+
+Pipeline::Pipeline(Parts parts, Options options)
+    : parts_(std::move(parts)),
+      options_(options),
+      counts_(std::make_unique<Counts>(parts_.metrics)) {
+    for (const targets::Target* target : parts_.targets)
+        names_.push_back(target->spec().id);
+}
+
+Pipeline::~Pipeline() = default;
+
+/// Label, clear, plan, reserve, try, record: nothing else happens to a request.
+Task<Result<Answered>> Pipeline::run(domain::Request request, const members::Key& key,
+                                     AnswerSink& sink) {
+    request.deadline = std::min(request.deadline, parts_.clock.now() + options_.request_timeout);
+    const MonoTime arrived = std::min(request.received, parts_.clock.now());
+    domain::Trace trace = begin_trace(request, parts_.clock.wall());
+    Result<Prepared> prepared = place(std::move(request), trace);
+    if (prepared) {
+        if (auto reserved = reserve(*prepared, key, trace); !reserved)
+            prepared = fail(std::move(reserved).error());
+    }
+    if (!prepared) {
+        note_outcome(trace, &prepared.error(), false);
+        co_return co_await record(std::move(trace), arrived, nullptr, fail(prepared.error()));
+    }
+    Attempts attempts(parts_, *prepared, sink, trace);
+    Result<Outcome> outcome = co_await attempts.run();
+    note_outcome(trace, outcome ? nullptr : &outcome.error(), attempts.begun());
+    co_return co_await record(std::move(trace), arrived, &*prepared, std::move(outcome));
+}
+
+Result<Prepared> Pipeline::place(domain::Request request, domain::Trace& trace) const {
+    std::string conversation = conversation_of(request, parts_.conversation_key);
+    const std::string model = request.model;
+    const auto sticky =
+        conversation.empty() ? std::nullopt : parts_.store.conversation_label(conversation);
+    TRY(domain::AnnotatedRequest annotated, parts_.annotator.annotate(std::move(request), sticky));
+    trace.conversation = std::move(conversation);
+    trace.label = annotated.label;
+    trace.signals = annotated.signals;
+    trace.declassified = annotated.declassified;
+    trace.capability = annotated.capability;
+    TRY(const router::Wanted wanted, router::resolve_model(model, names_, parts_.routing));
+    TRY(policy::ClearedRequest cleared, parts_.policy.clear(std::move(annotated)));
+    TRY(router::Plan plan, router::plan(cleared, wanted, views(), parts_.routing, trace.decision));
+    Prepared prepared;
+    prepared.cleared = std::make_shared<const policy::ClearedRequest>(std::move(cleared));
+    prepared.plan = std::move(plan);
+    prepared.aliased = wanted.aliased;
+    return prepared;
+}
+
+Result<void> Pipeline::reserve(Prepared& prepared, const members::Key& key,
+                               const domain::Trace& trace) const {
+    const std::uint64_t tokens =
+        std::uint64_t{trace.capability.prompt_tokens} + trace.capability.answer_tokens;
+    domain::Money dearest;
+    for (const domain::Candidate& candidate : trace.decision.candidates) {
+        if (candidate.excluded_by.empty()) dearest = std::max(dearest, candidate.cost);
+    }
+    TRY(prepared.reservation, parts_.members.reserve(key, tokens, dearest));
+    return {};
+}
+
+/// Settles what was reserved and commits trace and receipt. An answer whose record cannot be
+/// written is none: nobody could prove where its bytes went.
+Task<Result<Answered>> Pipeline::record(domain::Trace trace, MonoTime arrived, Prepared* prepared,
+                                        Result<Outcome> outcome) {
+    add_up(trace);
+    trace.duration =
+        std::chrono::duration_cast<std::chrono::microseconds>(parts_.clock.now() - arrived);
+    if (prepared != nullptr && tokens_of(trace) > 0)
+        prepared->reservation->settle(tokens_of(trace), trace.cost);
+    if (prepared != nullptr) prepared->reservation.reset();
+    counts_->ended(trace, outcome ? nullptr : &outcome.error());
+    Answered answered;
+    if (outcome) {
+        trace.model = outcome->response.model;
+        trace.model_hash = outcome->response.model_hash;
+        trace.finish = outcome->response.finish;
+        answered.trace = std::make_shared<const domain::Trace>(trace);
+    }
+    const std::string id = trace.id;
+    const Result<void> committed = co_await parts_.store.append(std::move(trace));
+    if (!committed) {
+        log_event(LogLevel::error, "trace_not_committed",
+                  {{"id", id}, {"code", to_string(committed.error().code())}});
+    }
+    if (!outcome) co_return fail(std::move(outcome).error());
+    if (!committed) co_return fail(unrecorded(committed.error()));
+    answered.served = std::move(outcome->served);
+    answered.response = std::move(outcome->response);
+    co_return answered;
+}
+
+Result<domain::Decision> Pipeline::explain(domain::Request request,
+                                           const members::Key& /*key*/) const {
+    domain::Trace trace;
+    TRY_DO(place(std::move(request), trace));
+    return std::move(trace.decision);
+}
+
+std::vector<router::TargetView> Pipeline::views() const {
+    std::vector<router::TargetView> views(parts_.targets.size());
+    for (std::size_t i = 0; i < views.size(); ++i) {
+        views[i].spec = parts_.targets[i]->shared_spec();
+        views[i].queue_depth = parts_.targets[i]->queue_depth();
+        parts_.health.look(views[i]);
+    }
+    return views;
+}
+
+}  // namespace molly::pipeline
