@@ -147,6 +147,12 @@ class CheckHouse(unittest.TestCase):
         subprocess.run(['ar', 'qc', target, build / f'{module}.o'], check=True)
         return build
 
+    def quiet_archives(self):
+        build = self.archive('base', 'int quiet();')
+        for module in table.read_modules(self.root / 'src/CMakeLists.txt'):
+            (build / f'libmolly_{module}.a').write_bytes((build / 'libmolly_base.a').read_bytes())
+        return build
+
     def test_finds_nothing_in_a_sound_house(self):
         self.assertEqual(check_house.find_faults(self.root), [])
 
@@ -182,22 +188,22 @@ class CheckHouse(unittest.TestCase):
         self.assertEqual(check_house.find_faults(self.root), [])
 
     def test_link_lock_finds_every_planted_call(self):
-        for module in table.read_modules(self.root / 'src/CMakeLists.txt'):
-            build = self.archive(module, 'int quiet();')
+        build = self.quiet_archives()
         self.archive('net', 'extern "C" int connect(); int f() { return connect(); }')
         self.archive('engine', 'int common_token_to_piece(int); int f() { return common_token_to_piece(1); }')
         self.assertEqual(check_house.find_faults(self.root, build), [])
         for module, code, expected in LINKED:
             with self.subTest(code):
+                archive = build / f'libmolly_{module}.a'
+                sound = archive.read_bytes()
                 self.archive(module, code)
                 faults = '\n'.join(check_house.find_faults(self.root, build))
-                self.assertRegex(faults, re.escape(expected))
-                self.assertIn(f'libmolly_{module}.a', faults)
-                self.archive(module, 'int quiet();')
+                archive.write_bytes(sound)
+                self.assertIn(expected, faults)
+                self.assertIn(archive.name, faults)
 
     def test_link_lock_finds_a_missing_archive(self):
-        for module in table.read_modules(self.root / 'src/CMakeLists.txt'):
-            build = self.archive(module, 'int quiet();')
+        build = self.quiet_archives()
         (build / 'libmolly_net.a').unlink()  # has no sources, so it has no archive
         self.assertEqual(check_house.find_faults(self.root, build), [])
         (build / 'libmolly_router.a').unlink()
