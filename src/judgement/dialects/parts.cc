@@ -38,10 +38,11 @@ std::vector<std::string> texts(const Fields& fields, std::string_view name) {
 void decode_extension_fields(const Fields& fields, domain::Extensions& extensions) {
     for (const auto& [key, value] : fields.all()) {
         if (std::find(extension_names.begin(), extension_names.end(), std::string_view(key)) ==
-            extension_names.end())
+            extension_names.end()) {
             fields.invalid(key,
                            "is no extension; class, residency, mode, max_cost, max_latency_ms, "
                            "adapter, explain, conversation, purpose and tags are");
+        }
     }
     if (const auto text = fields.text("class")) {
         extensions.sensitivity = domain::sensitivity_from(*text);

@@ -77,9 +77,10 @@ Task<Result<Outcome>> Attempts::run() {
 }
 
 Result<void> Attempts::still_wanted() const {
-    if (request_.cancellation && request_.cancellation->cancelled())
+    if (request_.cancellation && request_.cancellation->cancelled()) {
         return fail(
             Error(ErrorCode::cancelled, "the caller left").italian("il chiamante è uscito"));
+    }
     if (parts_.clock.now() < request_.deadline) return {};
     return fail(Error(ErrorCode::deadline_exceeded, "the request's time is over")
                     .italian("il tempo della richiesta è scaduto"));
