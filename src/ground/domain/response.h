@@ -1,5 +1,6 @@
 #pragma once
 // What comes back: pieces while it is made, and the whole. Values.
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -71,6 +72,8 @@ struct Response {
     FinishReason finish = FinishReason::stop;
     Usage usage;
     std::vector<std::vector<float>> embeddings;  ///< shape: [inputs, embed]
+    std::chrono::microseconds first_token{0};    ///< since the request came; the pipeline measures
+    std::chrono::microseconds duration{0};       ///< likewise, up to the last Delta
 };
 
 /// Builds a Response from its Deltas.

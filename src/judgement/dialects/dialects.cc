@@ -13,10 +13,21 @@ void decode(Face face, const Fields& fields, Decoded& decoded) {
     switch (face) {
         case Face::openai_chat:
             return decode_openai_chat(fields, decoded);
-        default:
-            break;
+        case Face::openai_completions:
+            return decode_openai_completion(fields, decoded);
+        case Face::openai_responses:
+            return fields.unsupported("", "is of a face that does not exist yet");
+        case Face::openai_embeddings:
+            return decode_openai_embedding(fields, decoded);
+        case Face::anthropic_messages:
+            return decode_anthropic(fields, decoded);
+        case Face::ollama_chat:
+            return decode_ollama_chat(fields, decoded);
+        case Face::ollama_generate:
+            return decode_ollama_generate(fields, decoded);
+        case Face::ollama_embed:
+            return decode_ollama_embed(fields, decoded);
     }
-    fields.unsupported("", "is of a face that does not exist yet");
 }
 
 }  // namespace
@@ -41,18 +52,38 @@ std::string encode_response(Face face, const Envelope& envelope, const domain::R
     switch (face) {
         case Face::openai_chat:
             return encode_openai_chat(envelope, response);
-        default:
+        case Face::openai_completions:
+            return encode_openai_completion(envelope, response);
+        case Face::openai_responses:
             break;
+        case Face::openai_embeddings:
+            return encode_openai_embedding(envelope, response);
+        case Face::anthropic_messages:
+            return encode_anthropic(envelope, response);
+        case Face::ollama_chat:
+        case Face::ollama_generate:
+            return encode_ollama(face, envelope, response);
+        case Face::ollama_embed:
+            return encode_ollama_embed(envelope, response);
     }
-    return {};
+    return encode_openai_chat(envelope, response);
 }
 
 std::unique_ptr<StreamEncoder> make_stream_encoder(Face face, Envelope envelope) {
     switch (face) {
-        case Face::openai_chat:
-            return make_openai_chat_stream(std::move(envelope));
-        default:
+        case Face::openai_completions:
+            return make_openai_completion_stream(std::move(envelope));
+        case Face::openai_responses:
             break;
+        case Face::anthropic_messages:
+            return make_anthropic_stream(std::move(envelope));
+        case Face::ollama_chat:
+        case Face::ollama_generate:
+            return make_ollama_stream(face, std::move(envelope));
+        case Face::openai_chat:
+        case Face::openai_embeddings:
+        case Face::ollama_embed:
+            break;  // vectors do not stream
     }
     return make_openai_chat_stream(std::move(envelope));
 }

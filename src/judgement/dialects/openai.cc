@@ -69,13 +69,6 @@ void append_usage(JsonText& json, const domain::Usage& usage) {
         .close();
 }
 
-void open_token(JsonText& json, const std::string& token, float logprob) {
-    json.open().field("token", token).field("logprob", logprob).key("bytes").open_array();
-    for (const char byte : token)
-        json.number(static_cast<unsigned>(static_cast<unsigned char>(byte)));
-    json.close_array();
-}
-
 void append_logprobs(JsonText& json, const std::vector<domain::TokenLogprob>& logprobs) {
     if (logprobs.empty()) {
         json.null();

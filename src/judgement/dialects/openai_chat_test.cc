@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "dialects/dialects.h"
+#include "dialects/internal/answers_for_tests.h"
 #include "dialects/internal/replay.h"
 
 namespace molly::dialects {
@@ -182,37 +183,6 @@ TEST(OpenAiChat, RefusesBadMessages) {
         EXPECT_EQ(decoded.error().param(), param) << messages;
         EXPECT_THAT(decoded.error().message(), HasSubstr(param)) << messages;
     }
-}
-
-domain::Response family_answer() {
-    domain::Response response;
-    response.text = domain::Content("famiglia 👨‍👩‍👧‍👦 \"è\"\n");
-    response.reasoning = domain::Content("think 😀");
-    response.tool_calls = {{"call_a", "look", domain::Content(R"({"x":"é"})")},
-                           {"call_b", "find", domain::Content("{}")}};
-    response.finish = FinishReason::tool_calls;
-    response.usage = {.prompt_tokens = 9,
-                      .cached_tokens = 4,
-                      .answer_tokens = 5,
-                      .reasoning_tokens = 2,
-                      .source = domain::Usage::Source::upstream};
-    return response;
-}
-
-Envelope envelope_of(bool usage) {
-    Envelope envelope;
-    envelope.id = "r1";
-    envelope.model = "m";
-    envelope.usage_in_stream = usage;
-    return envelope;
-}
-
-void expect_same(const domain::Response& got, const domain::Response& wanted) {
-    EXPECT_EQ(got.text, wanted.text);
-    EXPECT_EQ(got.reasoning, wanted.reasoning);
-    EXPECT_EQ(got.tool_calls, wanted.tool_calls);
-    EXPECT_EQ(got.finish, wanted.finish);
-    EXPECT_EQ(got.logprobs, wanted.logprobs);
 }
 
 TEST(OpenAiChat, StreamAndWholeSayTheSameInPiecesOfAnySize) {

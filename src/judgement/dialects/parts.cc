@@ -7,6 +7,7 @@
 namespace molly::dialects {
 namespace {
 
+constexpr std::size_t inputs_max = 2048;
 constexpr std::array<std::string_view, 10> extension_names = {
     "class",   "residency", "mode",         "max_cost", "max_latency_ms",
     "adapter", "explain",   "conversation", "purpose",  "tags"};
@@ -156,6 +157,32 @@ void decode_function(const Fields& fields, std::string_view schema_name, domain:
     if (fields.object(schema_name) != nullptr) tool.parameters = json_of(fields, schema_name);
     tool.strict = fields.flag("strict");
     request.tools.push_back(std::move(tool));
+}
+
+void open_token(JsonText& json, const std::string& token, float logprob) {
+    json.open().field("token", token).field("logprob", logprob).key("bytes").open_array();
+    for (const char byte : token)
+        json.number(static_cast<unsigned>(static_cast<unsigned char>(byte)));
+    json.close_array();
+}
+
+void decode_inputs(const Fields& fields, domain::Request& request) {
+    const json::value* input = fields.find("input");
+    if (input == nullptr) return fields.invalid("input", "is required");
+    if (const json::string* text = input->if_string()) {
+        request.inputs.emplace_back(std::string(std::string_view(*text)));
+        return;
+    }
+    const json::array* array = fields.array("input");
+    if (array == nullptr) return;
+    if (array->empty() || array->size() > inputs_max)
+        return fields.invalid("input", "must hold 1 to 2048 texts");
+    for (const json::value& element : *array) {
+        const json::string* text = element.if_string();
+        if (text == nullptr)
+            return fields.unsupported("input", "must be text: targets differ in their tokens");
+        request.inputs.emplace_back(std::string(std::string_view(*text)));
+    }
 }
 
 std::int64_t unix_seconds(WallTime time) noexcept {

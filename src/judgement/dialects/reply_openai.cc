@@ -1,4 +1,6 @@
 // An OpenAI upstream's reply, whole or streamed, as Deltas.
+#include <algorithm>
+
 #include "dialects/internal/sse.h"
 #include "dialects/internal/upstream.h"
 
@@ -30,23 +32,6 @@ std::optional<domain::Usage> usage_of(const json::object& reply) {
     return tokens;
 }
 
-std::string token_of(const json::object& token) {
-    const json::array* bytes = array_in(token, "bytes");
-    if (bytes == nullptr) return std::string(text_in(token, "token"));
-    std::string text;
-    for (const json::value& byte : *bytes) {
-        json::error_code error;
-        text += static_cast<char>(byte.to_number<std::uint8_t>(error));
-    }
-    return text;
-}
-
-float logprob_of(const json::object& token) {
-    const json::value* value = token.if_contains("logprob");
-    json::error_code error;
-    return value == nullptr ? 0.0F : static_cast<float>(value->to_number<double>(error));
-}
-
 void read_logprobs(const json::object& choice, Delta& delta) {
     const json::object* logprobs = object_in(choice, "logprobs");
     const json::array* content = logprobs == nullptr ? nullptr : array_in(*logprobs, "content");
@@ -54,15 +39,28 @@ void read_logprobs(const json::object& choice, Delta& delta) {
     for (const json::value& entry : *content) {
         const json::object* token = entry.if_object();
         if (token == nullptr) continue;
+        delta.logprobs.push_back(read_token(*token));
+    }
+}
+
+/// The older shape: parallel arrays.
+void read_logprobs_arrays(const json::object& choice, Delta& delta) {
+    const json::object* logprobs = object_in(choice, "logprobs");
+    if (logprobs == nullptr) return;
+    const json::array* tokens = array_in(*logprobs, "tokens");
+    const json::array* values = array_in(*logprobs, "token_logprobs");
+    const json::array* tops = array_in(*logprobs, "top_logprobs");
+    if (tokens == nullptr || values == nullptr) return;
+    for (std::size_t i = 0; i < std::min(tokens->size(), values->size()); ++i) {
+        const json::string* token = (*tokens)[i].if_string();
         domain::TokenLogprob& read = delta.logprobs.emplace_back();
-        read.token = token_of(*token);
-        read.logprob = logprob_of(*token);
-        const json::array* top = array_in(*token, "top_logprobs");
+        if (token != nullptr) read.token = *token;
+        read.logprob = number_in((*values)[i]);
+        const json::object* top =
+            tops != nullptr && i < tops->size() ? (*tops)[i].if_object() : nullptr;
         if (top == nullptr) continue;
-        for (const json::value& other : *top) {
-            if (const json::object* alternative = other.if_object())
-                read.top.emplace_back(token_of(*alternative), logprob_of(*alternative));
-        }
+        for (const auto& [key, value] : *top)
+            read.top.emplace_back(std::string(std::string_view(key)), number_in(value));
     }
 }
 
@@ -115,11 +113,12 @@ protected:
         if (choice == nullptr) return malformed_reply();
         delta.finish = finish_of(text_in(*choice, "finish_reason"));
         if (delta.finish) finished_ = true;
-        read_logprobs(*choice, delta);
         if (operation_ == domain::Operation::complete) {
+            read_logprobs_arrays(*choice, delta);
             delta.text = text_in(*choice, "text");
             return delta;
         }
+        read_logprobs(*choice, delta);
         if (const json::object* message = object_in(*choice, message_name))
             TRY_DO(read_message(*message, delta));
         return delta;

@@ -4,6 +4,21 @@
 #include "dialects/internal/base64.h"
 
 namespace molly::dialects {
+namespace {
+
+/// The token's bytes, which may be half a code point; its text where no bytes are given.
+std::string token_of(const json::object& token) {
+    const json::array* bytes = array_in(token, "bytes");
+    if (bytes == nullptr) return std::string(text_in(token, "token"));
+    std::string text;
+    for (const json::value& byte : *bytes) {
+        json::error_code error;
+        text += static_cast<char>(byte.to_number<std::uint8_t>(error));
+    }
+    return text;
+}
+
+}  // namespace
 
 std::unexpected<Error> incomplete_reply() {
     return fail(Error(ErrorCode::upstream_failed, "the upstream's answer ended before its end")
@@ -51,6 +66,27 @@ std::uint32_t count_in(const json::object& object, std::string_view name) {
     return error ? 0 : number;
 }
 
+float number_in(const json::value& value) {
+    json::error_code error;
+    const double number = value.to_number<double>(error);
+    return error ? 0.0F : static_cast<float>(number);
+}
+
+domain::TokenLogprob read_token(const json::object& token) {
+    domain::TokenLogprob read;
+    read.token = token_of(token);
+    if (const json::value* value = token.if_contains("logprob")) read.logprob = number_in(*value);
+    const json::array* top = array_in(token, "top_logprobs");
+    if (top == nullptr) return read;
+    for (const json::value& other : *top) {
+        const json::object* alternative = other.if_object();
+        if (alternative == nullptr) continue;
+        const json::value* value = alternative->if_contains("logprob");
+        read.top.emplace_back(token_of(*alternative), value == nullptr ? 0 : number_in(*value));
+    }
+    return read;
+}
+
 void ReplyDecoderBase::note_model(const json::object& reply) {
     if (!model_.empty()) return;
     model_ = text_in(reply, "model");
@@ -91,10 +127,11 @@ Result<UpstreamRequest> encode_upstream(domain::Dialect dialect, const domain::R
         case domain::Dialect::openai:
             return encode_upstream_openai(request, model);
         case domain::Dialect::anthropic:
+            return encode_upstream_anthropic(request, model);
         case domain::Dialect::ollama:
-            break;
+            return encode_upstream_ollama(request, model);
     }
-    return fail(ErrorCode::unsupported, "only OpenAI-speaking targets can be asked so far");
+    return fail(ErrorCode::internal, "a dialect that nobody declared");
 }
 
 std::unique_ptr<ReplyDecoder> make_reply_decoder(domain::Dialect dialect,
@@ -103,8 +140,9 @@ std::unique_ptr<ReplyDecoder> make_reply_decoder(domain::Dialect dialect,
         case domain::Dialect::openai:
             return make_openai_reply(operation, stream);
         case domain::Dialect::anthropic:
+            return make_anthropic_reply(stream);
         case domain::Dialect::ollama:
-            break;
+            return make_ollama_reply(operation, stream);
     }
     return make_openai_reply(operation, stream);
 }

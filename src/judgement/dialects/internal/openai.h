@@ -24,8 +24,6 @@ void decode_plain_format(const Fields& asked, std::string_view type, domain::Out
 void append_usage(JsonText& json, const domain::Usage& usage);
 /// `{"content":[...],"refusal":null}`, or null when there are none.
 void append_logprobs(JsonText& json, const std::vector<domain::TokenLogprob>& logprobs);
-/// `{"token","logprob","bytes"`; the caller closes it.
-void open_token(JsonText& json, const std::string& token, float logprob);
 /// One call as `{"id","type":"function","function":{...}}`.
 void append_tool_call(JsonText& json, const domain::ToolCall& call);
 /// The `error` object.

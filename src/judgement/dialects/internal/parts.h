@@ -39,8 +39,14 @@ void decode_metadata(const Fields& fields, domain::Request& request);
 /// A function tool: name, description, parameters (under `schema_name`), strict.
 void decode_function(const Fields& fields, std::string_view schema_name, domain::Request& request);
 
+/// `input` of an embedding request: one text or several.
+void decode_inputs(const Fields& fields, domain::Request& request);
+
 /// Value of `name` as JSON text; empty when absent.
 domain::Content json_of(const Fields& fields, std::string_view name);
+
+/// `{"token","logprob","bytes"`; the caller closes it.
+void open_token(JsonText& json, const std::string& token, float logprob);
 
 /// Seconds since the epoch.
 std::int64_t unix_seconds(WallTime time) noexcept;

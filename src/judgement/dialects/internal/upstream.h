@@ -33,6 +33,11 @@ const json::array* array_in(const json::object& object, std::string_view name);
 std::string_view text_in(const json::object& object, std::string_view name);
 std::uint32_t count_in(const json::object& object, std::string_view name);
 
+/// A number, or 0.
+float number_in(const json::value& value);
+/// `{"token","logprob","bytes","top_logprobs"}`.
+domain::TokenLogprob read_token(const json::object& token);
+
 /// What all reply decoders have: the model's name and the vectors.
 class ReplyDecoderBase : public ReplyDecoder {
 public:
