@@ -35,7 +35,8 @@ struct Retention {
 struct Options {
     std::filesystem::path folder;  ///< holds molly.db and the keys; made with mode 0700
     Durability durability = Durability::process;
-    std::uint32_t queue_max = 4096;      ///< waiting writes; one more is exhausted
+    std::uint32_t queue_max =
+        32768;  ///< committed traces that SQLite has not taken yet; one more is exhausted
     std::array<Retention, 4> retention;  ///< indexed by Sensitivity
 };
 

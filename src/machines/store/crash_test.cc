@@ -1,0 +1,143 @@
+#include <csignal>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "store/internal/journal.h"
+#include "store/internal/test_store.h"
+#include "store/store.h"
+
+namespace molly::store {
+namespace {
+
+using testing::append;
+using testing::full_trace;
+using testing::open_store;
+using testing::TemporaryFolder;
+using testing::trace;
+using testing::wait_for;
+
+/// Appends until it is killed; tells the pipe each number once it is acknowledged.
+[[noreturn]] void append_for_ever(const std::filesystem::path& folder, int pipe) {
+    const auto store = open_store(folder);
+    std::vector<std::thread> threads;
+    for (std::uint32_t t = 0; t < 3; ++t) {
+        threads.emplace_back([&, t] {
+            for (std::uint32_t i = t;; i += 3) {
+                Departure leaving;
+                leaving.trace_id = "n" + std::to_string(i);
+                leaving.target = "lan";
+                (void)wait_for<Result<void>>([&] { return store->depart(leaving); });
+                if (!append(*store, full_trace(leaving.trace_id))) ::_exit(1);
+                if (::write(pipe, &i, sizeof i) != sizeof i) ::_exit(2);
+            }
+        });
+    }
+    threads.front().join();
+    ::_exit(3);
+}
+
+std::vector<std::uint32_t> kill_under_load(const std::filesystem::path& folder,
+                                           std::size_t appends) {
+    int ends[2];
+    EXPECT_EQ(::pipe(ends), 0);
+    const pid_t child = ::fork();
+    if (child == 0) append_for_ever(folder, ends[1]);
+    ::close(ends[1]);
+    std::vector<std::uint32_t> acknowledged;
+    std::uint32_t number = 0;
+    while (::read(ends[0], &number, sizeof number) == sizeof number) {
+        acknowledged.push_back(number);
+        if (acknowledged.size() == appends) ::kill(child, SIGKILL);
+    }
+    ::close(ends[0]);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    EXPECT_TRUE(WIFSIGNALED(status)) << status;
+    return acknowledged;
+}
+
+TEST(Crash, EveryAcknowledgedTraceSurvivesKill9) {
+    TemporaryFolder folder;
+    std::vector<std::uint32_t> acknowledged = kill_under_load(folder.path(), 2000);
+    for (const std::size_t appends : {1U, 40U, 700U}) {
+        const auto more = kill_under_load(folder.path(), appends);
+        EXPECT_GE(more.size(), appends);
+    }
+    const auto store = open_store(folder.path());
+    ASSERT_NE(store, nullptr);
+    for (const std::uint32_t number : acknowledged) {
+        const auto found = trace(*store, "n" + std::to_string(number));
+        ASSERT_TRUE(found.has_value()) << number;
+    }
+    const auto report = verify_log(folder.path());
+    ASSERT_TRUE(report.has_value());
+    EXPECT_TRUE(report->sound) << report->fault;
+    EXPECT_GE(report->receipts, 2741U);
+}
+
+TEST(Journal, ATornOrForeignFrameEndsTheFile) {
+    TemporaryFolder folder;
+    std::filesystem::create_directory(folder.path());
+    const seal::Hash key = seal::sha256("key");
+    using internal::Frame;
+    using internal::FrameKind;
+    const Frame frame(FrameKind::trace, "body", "text", key);
+    {
+        auto journal = internal::Journal::open(folder.path(), key);
+        ASSERT_TRUE(journal.has_value());
+        ASSERT_TRUE(journal->start(7).has_value());
+        ASSERT_TRUE(journal->add(frame).has_value());
+        ASSERT_TRUE(journal->add(frame).has_value());
+    }
+    auto files = internal::read_journal(folder.path(), key);
+    ASSERT_EQ(files->size(), 1U);
+    EXPECT_EQ(files->at(0).base, 7U);
+    EXPECT_EQ(files->at(0).frames.size(), 2U);
+    EXPECT_EQ(files->at(0).frames[1].first(), "body");
+    EXPECT_EQ(files->at(0).frames[1].second(), "text");
+    EXPECT_FALSE(files->at(0).torn);
+    const auto size = std::filesystem::file_size(folder.path() / "journal.0");
+    std::filesystem::resize_file(folder.path() / "journal.0", size - 1);
+    files = internal::read_journal(folder.path(), key);
+    EXPECT_EQ(files->at(0).frames.size(), 1U);
+    EXPECT_TRUE(files->at(0).torn);
+    files = internal::read_journal(folder.path(), seal::sha256("another"));
+    EXPECT_TRUE(files->at(0).frames.empty());
+    EXPECT_TRUE(files->at(0).torn);
+    for (std::size_t i = 0; i < frame.bytes().size(); ++i) {
+        std::string changed = frame.bytes();
+        changed[i] = static_cast<char>(changed[i] ^ 1);
+        EXPECT_TRUE(Frame::parse(changed, key).empty()) << i;
+    }
+}
+
+TEST(Journal, RotationKeepsBothFilesUntilTheOldOneIsRetired) {
+    TemporaryFolder folder;
+    std::filesystem::create_directory(folder.path());
+    const seal::Hash key = seal::sha256("key");
+    using internal::Frame;
+    using internal::FrameKind;
+    const Frame one(FrameKind::trace, "1", {}, key);
+    const Frame open(FrameKind::departure, "2", {}, key);
+    auto journal = internal::Journal::open(folder.path(), key);
+    ASSERT_TRUE(journal->start(1).has_value());
+    ASSERT_TRUE(journal->add(one).has_value());
+    ASSERT_TRUE(journal->rotate(2, {&open}).has_value());
+    auto files = internal::read_journal(folder.path(), key);
+    ASSERT_EQ(files->size(), 2U);
+    EXPECT_EQ(files->at(0).base, 1U);
+    EXPECT_EQ(files->at(1).base, 2U);
+    EXPECT_EQ(files->at(1).frames.size(), 1U);
+    journal->retire();
+    files = internal::read_journal(folder.path(), key);
+    ASSERT_EQ(files->size(), 1U);
+    EXPECT_EQ(files->at(0).base, 2U);
+}
+
+}  // namespace
+}  // namespace molly::store

@@ -1,0 +1,97 @@
+#include "store/internal/receipt_text.h"
+
+#include <fmt/format.h>
+
+#include "store/internal/object_text.h"
+#include "store/trace_text.h"
+
+namespace molly::store::internal {
+namespace {
+
+void append_tiers(ObjectText& object, domain::TierSet tiers) {
+    std::vector<std::string_view> names;
+    for (const domain::Tier tier : domain::all_tiers) {
+        if (tiers.contains(tier)) names.push_back(domain::to_string(tier));
+    }
+    object.texts("permitted", names);
+}
+
+void append_label(std::string& out, const domain::Label& label) {
+    ObjectText object(out);
+    object.text("class", to_string(label.sensitivity));
+    if (label.residency.constrained()) {
+        object.texts("residency", label.residency.places());
+    } else {
+        object.name("residency") += "null";
+    }
+}
+
+void append_target(std::string& out, const domain::Trace& trace) {
+    ObjectText object(out);
+    object.text("target", trace.target);
+    object.text("adapter", trace.adapter);
+    object.text("model", trace.model);
+    object.text("model_hash", trace.model_hash);
+}
+
+void append_attempt(std::string& out, const domain::Attempt& attempt) {
+    ObjectText object(out);
+    object.text("target", attempt.target);
+    object.text("adapter", attempt.adapter);
+    object.text("tier", to_string(attempt.tier));
+    object.text("endpoint", attempt.endpoint);
+    object.boolean("peer_authenticated", attempt.peer_authenticated);
+    object.number("bytes_sent", attempt.bytes_sent);
+    object.number("bytes_received", attempt.bytes_received);
+    object.text("outcome", attempt.failed ? to_string(*attempt.failed) : "answered");
+}
+
+void append_tokens(std::string& out, const domain::Usage& usage) {
+    ObjectText object(out);
+    object.number("prompt", usage.prompt_tokens);
+    object.number("cached", usage.cached_tokens);
+    object.number("answer", usage.answer_tokens);
+    object.number("reasoning", usage.reasoning_tokens);
+    object.text("source", to_string(usage.source));
+}
+
+constexpr std::string_view opening = "{\"version\":1,\"id\":\"";
+
+}  // namespace
+
+void append_receipt(std::string& out, const domain::Trace& trace) {
+    ObjectText object(out);
+    object.number("version", 1);
+    object.text("id", trace.id);
+    object.text("time", to_text(trace.time));
+    object.text("operation", to_string(trace.operation));
+    append_label(object.name("label"), trace.label);
+    object.boolean("declassified", trace.declassified);
+    append_tiers(object, trace.decision.permitted);
+    object.text("rule", trace.decision.rule);
+    append_target(object.name("decision"), trace);
+    object.array("attempts", trace.attempts, append_attempt);
+    append_tokens(object.name("tokens"), trace.usage);
+    object.text("cost", to_string(trace.cost));
+    object.text("outcome", to_string(trace.outcome));
+    object.name("redactions") += "{}";
+}
+
+std::string receipt_id(std::string_view body) {
+    if (!body.starts_with(opening)) return {};
+    const auto value = parse_json(body);
+    if (!value || !value->is_object()) return {};
+    const json::value* id = value->get_object().if_contains("id");
+    if (id == nullptr || !id->is_string()) return {};
+    return std::string(id->get_string().data(), id->get_string().size());
+}
+
+seal::Hash genesis(std::string_view public_key) {
+    return seal::sha256("molly receipt log 1\n" + std::string(public_key));
+}
+
+std::string head_text(std::uint64_t sequence, const seal::Hash& hash) {
+    return fmt::format("molly receipt head 1\n{}\n{}\n", sequence, seal::to_hex(hash));
+}
+
+}  // namespace molly::store::internal

@@ -1,0 +1,82 @@
+#include "store/trace_text.h"
+
+#include <gtest/gtest.h>
+
+#include "base/json.h"
+#include "store/internal/receipt_text.h"
+#include "store/internal/test_store.h"
+
+namespace molly::store {
+namespace {
+
+using testing::full_trace;
+
+TEST(TraceText, EveryMemberComesBack) {
+    const domain::Trace trace = full_trace("a1");
+    const std::string text = to_text(trace);
+    const auto back = trace_from(text);
+    ASSERT_TRUE(back.has_value());
+    EXPECT_EQ(to_text(*back), text);
+    EXPECT_EQ(back->time, trace.time);
+    EXPECT_EQ(back->label, full_trace("a1").label);
+    EXPECT_EQ(back->decision.permitted, full_trace("a1").decision.permitted);
+    EXPECT_DOUBLE_EQ(back->decision.candidates.at(0).quality, 0.1);
+    EXPECT_EQ(back->attempts.at(0).failed, ErrorCode::unavailable);
+    EXPECT_EQ(back->attempts.at(1).usage, full_trace("a1").usage);
+    EXPECT_EQ(back->finish, domain::FinishReason::length);
+    EXPECT_EQ(back->app, "curl \"8\"");
+}
+
+TEST(TraceText, AnEmptyTraceComesBack) {
+    const std::string text = to_text(domain::Trace{});
+    const auto back = trace_from(text);
+    ASSERT_TRUE(back.has_value());
+    EXPECT_EQ(to_text(*back), text);
+}
+
+TEST(TraceText, DamageIsCorruptAndNeverLowersAClass) {
+    EXPECT_EQ(trace_from("{\"id\":").error().code(), ErrorCode::corrupt);
+    EXPECT_EQ(trace_from("[]").error().code(), ErrorCode::corrupt);
+    EXPECT_EQ(label_from("{\"class\":\"pubic\"}")->sensitivity, domain::Sensitivity::secret);
+    EXPECT_EQ(label_from("{}")->sensitivity, domain::Sensitivity::secret);
+}
+
+TEST(TraceText, LabelsComeBack) {
+    for (const domain::Residency& residency :
+         {domain::Residency(), domain::Residency(std::set<std::string, std::less<>>{}),
+          domain::Residency({"EU", "home-lan"})}) {
+        const domain::Label label{domain::Sensitivity::secret, residency, {"kb"}};
+        EXPECT_EQ(label_from(to_text(label)).value(), label);
+    }
+}
+
+TEST(TraceText, TimeIsIso8601) {
+    EXPECT_EQ(to_text(WallTime(std::chrono::microseconds(1'764'488'750'123'456))),
+              "2025-11-30T07:45:50.123456Z");
+}
+
+TEST(ReceiptText, IsCanonicalJsonWithoutOrigins) {
+    domain::Trace trace = full_trace("a1");
+    trace.time = WallTime(std::chrono::microseconds(1'764'488'750'123'456));
+    std::string body;
+    internal::append_receipt(body, trace);
+    EXPECT_EQ(
+        body,
+        R"({"version":1,"id":"a1","time":"2025-11-30T07:45:50.123456Z","operation":"chat",)"
+        R"("label":{"class":"standard","residency":["EU"]},"declassified":true,)"
+        R"("permitted":["T0","T1"],"rule":"class standard",)"
+        R"("decision":{"target":"lan","adapter":"law","model":"llama","model_hash":"abc"},)"
+        R"("attempts":[{"target":"far","adapter":"","tier":"T1",)"
+        R"("endpoint":"https://far.example:443/v1","peer_authenticated":false,"bytes_sent":10,)"
+        R"("bytes_received":0,"outcome":"unavailable"},{"target":"lan","adapter":"","tier":"T1",)"
+        R"("endpoint":"https://far.example:443/v1","peer_authenticated":true,"bytes_sent":10,)"
+        R"("bytes_received":99,"outcome":"answered"}],)"
+        R"("tokens":{"prompt":12,"cached":3,"answer":5,"reasoning":1,"source":"upstream"},)"
+        R"("cost":"0.001","outcome":"answered","redactions":{}})");
+    EXPECT_TRUE(parse_json(body).has_value());
+    EXPECT_EQ(internal::receipt_id(body), "a1");
+    EXPECT_EQ(internal::receipt_id("{\"id\":\"a1\"}"), "");
+}
+
+}  // namespace
+}  // namespace molly::store
