@@ -2,6 +2,7 @@
 // Opens every outbound connection. The permit is checked here a second time, beside the socket. No
 // Asio here.
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -24,6 +25,8 @@ struct OutboundRequest {
     std::string body;
     Deadline deadline = Deadline::max();
     CancellationPtr cancellation;
+    std::uint64_t reply_bytes_max =
+        UINT64_MAX;  ///< of the body; more is upstream_failed. Pieces are passed on as they come
 };
 
 /// Takes the reply as it arrives.
@@ -52,14 +55,21 @@ public:
     /// One exchange with `target`. Connections are pooled per endpoint and thread; a reused
     /// connection that the peer had closed is replaced once, if no byte of a reply had arrived.
     /// Errors: denied (permit, address class of the tier, pin or certificate), unavailable (nothing
-    /// was accepted), upstream_failed (the peer broke off after the body was accepted),
-    /// deadline_exceeded, cancelled; or the sink's. An HTTP status is never an error here.
+    /// was accepted), upstream_failed (the peer broke off after the body was accepted, or its reply
+    /// was no HTTP), invalid_request (a header that would break its line), deadline_exceeded,
+    /// cancelled; or the sink's. An HTTP status is never an error here.
     virtual Task<Result<void>> exchange(const policy::Permit& permit,
                                         const domain::TargetSpec& target, OutboundRequest request,
                                         ReplySink& sink, Wire& wire) = 0;
 };
 
-/// A connector on real sockets. Safe from any IO thread.
-std::unique_ptr<Connector> make_connector();
+struct ConnectorOptions {
+    std::size_t header_bytes_max = 32U << 10U;      ///< of a reply
+    std::size_t idle_max = 64;                      ///< kept connections per endpoint and thread
+    std::chrono::milliseconds idle_expiry{30'000};  ///< a kept connection is closed after that
+};
+
+/// A connector on real sockets. Safe from any IO thread; outlives its exchanges.
+std::unique_ptr<Connector> make_connector(const ConnectorOptions& options = {});
 
 }  // namespace molly::net
