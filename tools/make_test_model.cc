@@ -39,6 +39,7 @@ constexpr int flag_axis = kinds;           // raised when a tool should be calle
 constexpr int count_axis = kinds + 1;      // falls as the text gains full stops
 constexpr int free_axis = count_axis + 1;  // the first axis that carries a word's identity
 constexpr float kind_strength = 6.0F;
+constexpr float want_strength = 1.5F;  // above what random weights can overrule
 
 /// splitmix64; sums of uniforms stand in for a normal, so that no maths library can change the
 /// bytes.
@@ -73,7 +74,7 @@ void set_defaults(Follows& want) {
         auto& row = want[static_cast<std::size_t>(before)];
         row[other] = row[value] = row[literal] = -6;
         row[space] = row[newline] = row[byte] = -10;
-        row[control] = -30;
+        row[control] = row[turn] = -30;
         row[tool_call] = row[tool_call_end] = row[tools_end] = row[tool_response_end] = -14;
         row[italian_again] = row[english_again] = -6;
         const bool may_start = before <= newline || before == space;
@@ -96,7 +97,7 @@ struct Wish {
 };
 
 constexpr std::array wishes = {
-    Wish{full_stop, end_of_turn, 34},
+    Wish{full_stop, end_of_turn, 42},
     Wish{full_stop, quote, 10},
     Wish{open_quote, value, 24},
     Wish{value, quote, 26},
@@ -246,7 +247,7 @@ std::vector<Tensor> make_layer(int number, Random& random) {
     if (number == 0) {
         look(0, newline, {tools_end}, flag_axis, 8, 12, layer);
         look(1, newline, {tool_response_end}, flag_axis, -16, 12, layer);
-        look(2, full_stop, {control, full_stop}, count_axis, 6, 6, layer);
+        look(2, full_stop, {turn, full_stop}, count_axis, 6, 6, layer);
     }
     return layer;
 }
@@ -262,11 +263,12 @@ std::vector<Tensor> make_weights(const Vocabulary& vocabulary, std::uint64_t see
         in.at(token, kind) = kind_strength;
         for (int axis = 0; axis < kinds; ++axis) {
             out.at(token, axis) =
+                want_strength *
                 want[static_cast<std::size_t>(axis)][static_cast<std::size_t>(kind)] /
                 kind_strength;
         }
         out.at(token, flag_axis) = kind == tool_call ? 8.0F : 0.0F;
-        out.at(token, count_axis) = kind == end_of_turn ? -6.0F : 0.0F;
+        out.at(token, count_axis) = kind == end_of_turn ? -9.0F : 0.0F;
         for (int axis = free_axis; axis < embed; ++axis) {
             in.at(token, axis) = random.normal(1.0F);
             out.at(token, axis) = random.normal(0.3F);

@@ -20,6 +20,7 @@ inline constexpr int places = 12;
 enum Kind : int {
     other,
     control,
+    turn,
     byte,
     newline,
     end_of_turn,
@@ -137,7 +138,7 @@ inline void add_special(Vocabulary& vocabulary) {
         std::snprintf(name.data(), name.size(), "<0x%02X>", static_cast<unsigned>(value));
         vocabulary.add(name.data(), value == '\n' ? newline : byte, 6, -100);
     }
-    vocabulary.add("<|im_start|>", control, 3, 0);
+    vocabulary.add("<|im_start|>", turn, 3, 0);
     vocabulary.add("<|im_end|>", end_of_turn, 3, 0);
     vocabulary.add("<tool_call>", tool_call, 4, 0);
     vocabulary.add("</tool_call>", tool_call_end, 4, 0);

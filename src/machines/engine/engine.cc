@@ -1,0 +1,277 @@
+#include "engine/engine.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <fstream>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/coroutine.h"
+#include "base/log.h"
+#include "base/promise.h"
+#include "engine/internal/chat_format.h"
+#include "engine/internal/job.h"
+#include "engine/internal/model.h"
+#include "engine/internal/preparer.h"
+#include "engine/internal/runner.h"
+#include "engine/internal/threads.h"
+
+namespace molly::engine {
+namespace {
+
+/// One thread that runs what it is given, in order. What is left when it ends is dropped.
+class Worker {
+public:
+    Worker() : thread_([this] { run(); }) {}
+    Worker(const Worker&) = delete;
+    Worker& operator=(const Worker&) = delete;
+    ~Worker() {
+        {
+            const std::scoped_lock lock(mutex_);
+            stopping_ = true;
+        }
+        news_.notify_one();
+        thread_.join();
+    }
+
+    void post(std::function<void()> work) {
+        {
+            const std::scoped_lock lock(mutex_);
+            queue_.push_back(std::move(work));
+        }
+        news_.notify_one();
+    }
+    std::uint32_t waiting() const {
+        const std::scoped_lock lock(mutex_);
+        return static_cast<std::uint32_t>(queue_.size());
+    }
+
+private:
+    void run() {
+        std::unique_lock lock(mutex_);
+        for (;;) {
+            news_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
+            if (stopping_) return;
+            const auto work = std::move(queue_.front());
+            queue_.pop_front();
+            lock.unlock();
+            work();
+            lock.lock();
+        }
+    }
+
+    mutable std::mutex mutex_;
+    std::condition_variable news_;
+    bool stopping_ = false;
+    std::deque<std::function<void()>> queue_;
+    std::thread thread_;
+};
+
+/// Tells the engine thread that the coroutine has ended, however it ends.
+class Reader {
+public:
+    Reader(std::shared_ptr<Stream> stream, std::weak_ptr<Runner> runner)
+        : stream_(std::move(stream)), runner_(std::move(runner)) {}
+    Reader(const Reader&) = delete;
+    Reader& operator=(const Reader&) = delete;
+    ~Reader() {
+        stream_->abandoned.store(true, std::memory_order_release);
+        nudge();
+    }
+
+    void nudge() const {
+        if (const auto runner = runner_.lock()) runner->nudge();
+    }
+    /// Counts one event as read; a sequence that was paused for it goes on.
+    void took_one() const {
+        const std::uint32_t before = stream_->unread.fetch_sub(1, std::memory_order_acq_rel);
+        if (before == Stream::events_max) nudge();
+    }
+
+private:
+    std::shared_ptr<Stream> stream_;
+    std::weak_ptr<Runner> runner_;
+};
+
+class LocalEngine final : public Engine {
+public:
+    LocalEngine(std::unique_ptr<Model> model, std::unique_ptr<ChatFormat> format, Limits limits)
+        : model_(std::move(model)), format_(std::move(format)), limits_(std::move(limits)) {}
+    LocalEngine(const LocalEngine&) = delete;
+    LocalEngine& operator=(const LocalEngine&) = delete;
+    ~LocalEngine() override = default;
+
+    Result<void> start();
+    Task<Result<void>> generate(const domain::Request& request, DeltaSink& sink) override;
+    Task<Result<Embeddings>> embed(const domain::Request& request) override;
+    const Description& describe() const noexcept override { return model_->description(); }
+    Load load() const noexcept override {
+        return {.running = runner_->running(), .waiting = runner_->waiting() + worker_->waiting()};
+    }
+
+private:
+    Result<void> check_room() const;
+    void prepare(const domain::Request& request, const std::shared_ptr<Stream>& stream);
+    Result<std::vector<std::vector<Token>>> read_inputs(const domain::Request& request) const;
+
+    std::unique_ptr<Model> model_;
+    std::unique_ptr<ChatFormat> format_;
+    Limits limits_;
+    std::unique_ptr<Preparer> preparer_;
+    std::shared_ptr<Runner> runner_;
+    std::unique_ptr<Worker> worker_;  // last: it uses all of the above
+};
+
+/// Lowers the limits to what the model was trained for and what memory holds, and makes a context.
+Result<ContextPtr> make_context(const Model& model, Limits& limits, std::uint32_t threads) {
+    limits.sequences_max = std::clamp<std::uint32_t>(limits.sequences_max, 1, 64);
+    limits.step_tokens_max = std::max(limits.step_tokens_max, limits.sequences_max);
+    limits.context_tokens_max =
+        std::min(limits.context_tokens_max, std::max(1U, model.description().context_tokens_max));
+    for (;;) {
+        llama_context_params params = llama_context_default_params();
+        params.n_ctx = limits.context_tokens_max * limits.sequences_max;
+        params.n_batch = limits.step_tokens_max;
+        params.n_ubatch = limits.step_tokens_max;
+        params.n_seq_max = limits.sequences_max;
+        params.n_threads = static_cast<std::int32_t>(threads);
+        params.n_threads_batch = static_cast<std::int32_t>(threads);
+        params.kv_unified = false;
+        params.no_perf = true;
+        ContextPtr context(llama_init_from_model(model.handle(), params));
+        if (context && llama_get_memory(context.get()) != nullptr) {
+            limits.context_tokens_max =
+                std::min(limits.context_tokens_max, llama_n_ctx_seq(context.get()));
+            return context;
+        }
+        if (limits.sequences_max == 1) break;
+        limits.sequences_max /= 2;
+    }
+    return fail(Error(ErrorCode::exhausted,
+                      "no memory for the model's context; lower context_tokens_max or use a "
+                      "smaller model")
+                    .italian("manca memoria per il contesto del modello; abbassare "
+                             "context_tokens_max o usare un modello più piccolo"));
+}
+
+std::uint32_t choose_threads(const Model& model, const Limits& limits) {
+    constexpr std::uint64_t small_model_bytes = 64U << 20U;  // waiting would cost more than working
+    if (limits.threads > 0) return limits.threads;
+    return model.description().file_bytes < small_model_bytes ? 1 : free_cores();
+}
+
+Result<void> LocalEngine::start() {
+    const std::uint32_t threads = choose_threads(*model_, limits_);
+    TRY(auto context, make_context(*model_, limits_, threads));
+    Description& description = model_->description();
+    description.context_tokens_max = limits_.context_tokens_max;
+    description.tools = format_->tools();
+    preparer_ = std::make_unique<Preparer>(*model_, *format_, limits_);
+    runner_ = std::make_shared<Runner>(*model_, std::move(context), limits_, threads);
+    worker_ = std::make_unique<Worker>();
+    log_event(LogLevel::info, "model_loaded",
+              {{"name", description.name},
+               {"threads", threads},
+               {"sequences_max", limits_.sequences_max},
+               {"context_tokens_max", limits_.context_tokens_max}});
+    return {};
+}
+
+Result<void> LocalEngine::check_room() const {
+    if (load().waiting < limits_.inbox_jobs_max) return {};
+    return fail(Error(ErrorCode::exhausted, "the local model is busy; try again in a moment")
+                    .italian("il modello locale è occupato; riprovare tra poco")
+                    .retry_after(std::chrono::seconds(1)));
+}
+
+void LocalEngine::prepare(const domain::Request& request, const std::shared_ptr<Stream>& stream) {
+    if (stream->abandoned.load(std::memory_order_acquire)) return;
+    auto job = preparer_->prepare(request);
+    if (!job) {
+        stream->send({.delta = {}, .error = std::move(job).error(), .last = true});
+        return;
+    }
+    (*job)->stream = stream;
+    runner_->submit(*std::move(job));
+}
+
+Task<Result<void>> LocalEngine::generate(const domain::Request& request, DeltaSink& sink) {
+    CO_TRY_DO(check_room());
+    const auto stream = std::make_shared<Stream>();
+    const Reader reader(stream, runner_);
+    const std::weak_ptr<Runner> runner = runner_;
+    const CancelSubscription subscription(request.cancellation, [runner] {
+        if (const auto alive = runner.lock()) alive->nudge();
+    });
+    const auto copy = std::make_shared<const domain::Request>(request);
+    worker_->post([this, copy, stream] { prepare(*copy, stream); });
+    for (;;) {
+        Event event = co_await stream->events.receive();
+        reader.took_one();
+        if (event.error) co_return fail(*std::move(event.error));
+        CO_TRY_DO(co_await sink.write(event.delta));
+        if (event.last) co_return Result<void>();
+    }
+}
+
+Result<std::vector<std::vector<Token>>> LocalEngine::read_inputs(
+    const domain::Request& request) const {
+    std::vector<std::vector<Token>> inputs;
+    const std::uint32_t most = std::min(Embedder::text_tokens_max, limits_.context_tokens_max);
+    for (const auto& input : request.inputs) {
+        TRY(auto tokens, model_->tokenize(input.text(), true));
+        if (tokens.empty() || tokens.size() > most) {
+            return fail(Error(ErrorCode::invalid_request,
+                              fmt::format("input {} has {} tokens and this model embeds 1 to {}; "
+                                          "split it",
+                                          inputs.size(), tokens.size(), most))
+                            .reason(tokens.empty() ? "" : "context_length_exceeded")
+                            .param("input"));
+        }
+        inputs.push_back(std::move(tokens));
+    }
+    return inputs;
+}
+
+Task<Result<Embeddings>> LocalEngine::embed(const domain::Request& request) {
+    CO_TRY_DO(check_room());
+    CO_TRY(auto inputs, read_inputs(request));
+    Embeddings embeddings;
+    embeddings.usage.source = domain::Usage::Source::engine;
+    for (auto& tokens : inputs) {
+        if (request.cancellation && request.cancellation->cancelled()) {
+            co_return fail(ErrorCode::cancelled, "the caller has gone");
+        }
+        if (request.deadline <= system_clock().now()) {
+            co_return fail(ErrorCode::deadline_exceeded, "the inputs were not embedded in time");
+        }
+        embeddings.usage.prompt_tokens += static_cast<std::uint32_t>(tokens.size());
+        const auto promise = std::make_shared<Promise<Result<std::vector<float>>>>();
+        const auto input = std::make_shared<const std::vector<Token>>(std::move(tokens));
+        runner_->run_between_steps(
+            [promise, input](Embedder& embedder) { promise->set(embedder.embed(*input)); });
+        CO_TRY(auto vector, co_await promise->wait());
+        embeddings.vectors.push_back(std::move(vector));
+    }
+    co_return embeddings;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Engine>> Engine::open(const std::filesystem::path& model, Limits limits) {
+    if (limits.backends.empty()) limits.backends = MOLLY_LLAMA_LIBRARIES;
+    TRY_DO(load_backends(limits.backends));
+    TRY(auto loaded, Model::load(model));
+    TRY(auto format, ChatFormat::make(loaded->handle()));
+    auto engine =
+        std::make_unique<LocalEngine>(std::move(loaded), std::move(format), std::move(limits));
+    TRY_DO(engine->start());
+    return engine;
+}
+
+}  // namespace molly::engine

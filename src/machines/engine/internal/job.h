@@ -1,0 +1,63 @@
+#pragma once
+// One request on its way through the engine: prepared off the engine thread, run on it, read by the
+// coroutine that asked.
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "base/channel.h"
+#include "base/clock.h"
+#include "domain/request.h"
+#include "domain/response.h"
+#include "engine/internal/answer_text.h"
+#include "engine/internal/chat_format.h"
+#include "engine/internal/sampler.h"
+
+namespace molly::engine {
+
+/// What the engine thread sends to one reader. The last event carries the end or an error.
+struct Event {
+    domain::Delta delta;
+    std::optional<Error> error;
+    bool last = false;
+};
+
+/// The way back to one reader. The engine thread pauses a sequence when `unread` reaches
+/// `events_max` and keeps one more place for the event that ends it.
+struct Stream {
+    static constexpr std::uint32_t events_max = 32;
+
+    Channel<Event> events{events_max + 2};
+    std::atomic<std::uint32_t> unread = 0;
+    std::atomic<bool> abandoned = false;  ///< the reader is gone
+
+    bool full() const noexcept { return unread.load(std::memory_order_acquire) >= events_max; }
+    void send(Event event) {
+        unread.fetch_add(1, std::memory_order_acq_rel);
+        events.try_send(std::move(event));
+    }
+};
+
+/// Everything that a sequence needs to run. Owned by one thread at a time.
+struct Job {
+    std::shared_ptr<Stream> stream;
+    CancellationPtr cancellation;
+    Deadline deadline = Deadline::max();
+    std::vector<Token> prompt;  // shape: [tokens]
+    std::uint32_t answer_tokens_max = 0;
+    std::unique_ptr<Sampler> sampler;
+    std::unique_ptr<AnswerReader> reader;  // null: the text is the answer
+    AnswerText text{{}};
+    std::unordered_set<Token> visible;  // control tokens that the reader wants to see
+    std::string echo;                   // sent before the answer
+
+    bool cancelled() const noexcept {
+        return stream->abandoned.load(std::memory_order_acquire) ||
+               (cancellation && cancellation->cancelled());
+    }
+};
+
+}  // namespace molly::engine

@@ -1,0 +1,67 @@
+#pragma once
+// One GGUF model in memory: its weights, vocabulary and description. Reading is safe from any
+// thread; only the engine thread computes with it.
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <llama.h>
+
+#include "base/result.h"
+#include "engine/engine.h"
+
+namespace molly::engine {
+
+using Token = llama_token;
+
+struct ModelDeleter {
+    void operator()(llama_model* model) const noexcept { llama_model_free(model); }
+};
+struct ContextDeleter {
+    void operator()(llama_context* context) const noexcept { llama_free(context); }
+};
+using ContextPtr = std::unique_ptr<llama_context, ContextDeleter>;
+
+/// Loads the CPU backends once per process and turns ggml's messages into debug events.
+/// Errors: unsupported, when no backend fits this machine.
+Result<void> load_backends(const std::filesystem::path& folder);
+
+class Model {
+public:
+    /// Errors: not_found, corrupt, exhausted.
+    static Result<std::unique_ptr<Model>> load(const std::filesystem::path& file);
+
+    llama_model* handle() const noexcept { return model_.get(); }
+    const llama_vocab* vocabulary() const noexcept { return vocabulary_; }
+    const Description& description() const noexcept { return description_; }
+    Description& description() noexcept { return description_; }
+
+    /// Special tokens that stand in `text` become themselves. Errors: too_large.
+    Result<std::vector<Token>> tokenize(std::string_view text, bool add_special) const;
+    std::size_t tokens() const noexcept { return pieces_.size(); }
+    /// The token's bytes, with special tokens spelled out; they may be part of a code point.
+    const std::string& piece(Token token) const { return pieces_[static_cast<std::size_t>(token)]; }
+    /// Control tokens say something to the engine and nothing to the reader.
+    bool is_control(Token token) const noexcept {
+        return llama_vocab_is_control(vocabulary_, token);
+    }
+    bool ends_answer(Token token) const noexcept { return llama_vocab_is_eog(vocabulary_, token); }
+
+    /// A number that the file recommends for sampling, or `otherwise`.
+    float recommended(llama_model_meta_key key, float otherwise) const;
+
+private:
+    explicit Model(llama_model* model);
+    void describe(const std::filesystem::path& file);
+    std::string meta(const char* key) const;
+
+    std::unique_ptr<llama_model, ModelDeleter> model_;
+    const llama_vocab* vocabulary_;
+    std::vector<std::string> pieces_;  // shape: [vocabulary]
+    Description description_;
+};
+
+}  // namespace molly::engine
