@@ -2,11 +2,14 @@
 // Plain blocking sockets for tests: clients and servers that say exactly the bytes they are told.
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
 #include <functional>
 #include <list>
+#include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -118,6 +121,7 @@ public:
         sockaddr_in address = RawPeer::loopback(0);
         EXPECT_EQ(::bind(listener_, RawPeer::as_sockaddr(address), sizeof(address)), 0);
         EXPECT_EQ(::listen(listener_, 16), 0);
+        std::signal(SIGPIPE, SIG_IGN);  // OpenSSL on a plain descriptor raises it
         socklen_t size = sizeof(address);
         EXPECT_EQ(::getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size), 0);
         port_ = ntohs(address.sin_port);
@@ -131,6 +135,11 @@ public:
         ::shutdown(listener_, SHUT_RDWR);
         accepting_.join();
         ::close(listener_);
+        {
+            const std::scoped_lock lock(mutex_);
+            for (const int descriptor : open_)
+                ::shutdown(descriptor, SHUT_RDWR);
+        }
         for (std::thread& each : serving_)
             each.join();
     }
@@ -144,14 +153,25 @@ private:
             const int descriptor = ::accept(listener_, nullptr, nullptr);
             if (descriptor < 0) return;
             ++accepted_;
-            serving_.emplace_back([this, descriptor] {
-                RawPeer peer(descriptor);
-                serve_(peer);
-            });
+            serving_.emplace_back([this, descriptor] { serve(descriptor); });
         }
     }
 
+    void serve(int descriptor) {
+        {
+            const std::scoped_lock lock(mutex_);
+            open_.insert(descriptor);
+        }
+        RawPeer peer(descriptor);
+        serve_(peer);
+        const std::scoped_lock lock(mutex_);
+        open_.erase(descriptor);
+        peer.close();
+    }
+
     Serve serve_;
+    std::mutex mutex_;
+    std::set<int> open_;
     int listener_;
     std::uint16_t port_ = 0;
     std::atomic<int> accepted_ = 0;
