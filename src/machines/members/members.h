@@ -22,10 +22,11 @@ namespace molly::members {
 struct Scope {
     std::string member;  ///< whose key it is
     std::string app;     ///< the application that it was made for, optional
-    bool admin = false;  ///< may make and revoke keys, read every trace
+    bool admin = false;  ///< may make keys for every member, revoke every key, read every trace
     domain::TierSet tiers = {domain::Tier::t0, domain::Tier::t1, domain::Tier::t2,
                              domain::Tier::t3};
-    std::vector<std::string> models;  ///< targets or target/adapter; empty: all
+    std::vector<std::string>
+        models;  ///< targets (with their adapters) or target/adapter; empty: all
     domain::Sensitivity lowest_class = domain::Sensitivity::private_;
     std::optional<domain::Sensitivity> default_class;
     std::optional<std::uint32_t> requests_per_minute;
@@ -55,7 +56,8 @@ class Reservation {
 public:
     virtual ~Reservation() =
         default;  // without settle: gives everything back but the request count
-    /// Replaces the estimate by what was used.
+    /// Replaces the estimate by what was used; the first call counts. Failed attempts that cost
+    /// something belong into `cost`.
     virtual void settle(std::uint64_t tokens, domain::Money cost) = 0;
 };
 
@@ -69,15 +71,19 @@ public:
     /// apart, never quoted).
     virtual Result<Key> authenticate(std::string_view text) const = 0;
 
-    /// Takes room for one request, all limits or none. A refusal consumes nothing.
-    /// Errors: rate_limited (with retry_after), exhausted (budget).
+    /// Takes room for one request, all limits or none; the limits of the keys that this one
+    /// descends from count too. A refusal consumes nothing. Errors: rate_limited (with
+    /// retry_after), exhausted (budget), too_large (more tokens than a minute ever has),
+    /// unauthenticated (revoked meanwhile).
     virtual Result<std::unique_ptr<Reservation>> reserve(const Key& key, std::uint64_t tokens,
                                                          domain::Money cost) = 0;
 
-    /// Makes a key. Errors: denied, when `scope` is wider than the maker's (naming the field);
-    /// without a maker: the first admin key only.
+    /// Makes a key. A key that is no admin makes children for its own member. Errors: denied, when
+    /// `scope` is wider than the maker's (naming the field); without a maker: the first admin key
+    /// only; invalid_request.
     virtual Task<Result<NewKey>> create(const Key* maker, Scope scope) = 0;
-    /// Revokes a key and its children. Errors: not_found, denied.
+    /// Revokes a key and its children, at once. An admin revokes any, others their own. Errors:
+    /// not_found, denied.
     virtual Task<Result<void>> revoke(const Key& by, std::string id) = 0;
     virtual std::vector<Key> list() const = 0;
 };
