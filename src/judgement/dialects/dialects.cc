@@ -16,7 +16,7 @@ void decode(Face face, const Fields& fields, Decoded& decoded) {
         case Face::openai_completions:
             return decode_openai_completion(fields, decoded);
         case Face::openai_responses:
-            return fields.unsupported("", "is of a face that does not exist yet");
+            return decode_openai_response(fields, decoded);
         case Face::openai_embeddings:
             return decode_openai_embedding(fields, decoded);
         case Face::anthropic_messages:
@@ -55,7 +55,7 @@ std::string encode_response(Face face, const Envelope& envelope, const domain::R
         case Face::openai_completions:
             return encode_openai_completion(envelope, response);
         case Face::openai_responses:
-            break;
+            return encode_openai_response(envelope, response);
         case Face::openai_embeddings:
             return encode_openai_embedding(envelope, response);
         case Face::anthropic_messages:
@@ -74,7 +74,7 @@ std::unique_ptr<StreamEncoder> make_stream_encoder(Face face, Envelope envelope)
         case Face::openai_completions:
             return make_openai_completion_stream(std::move(envelope));
         case Face::openai_responses:
-            break;
+            return make_openai_response_stream(std::move(envelope));
         case Face::anthropic_messages:
             return make_anthropic_stream(std::move(envelope));
         case Face::ollama_chat:

@@ -41,6 +41,7 @@ struct Envelope {
     /// Read by the faces that echo what was asked (Responses; completions with `echo`, whose prompt
     /// the encoder repeats, not the target). It must outlive the encoding.
     const domain::Request* request = nullptr;
+    std::string instructions;          ///< Responses API
     std::string previous_response_id;  ///< Responses API
     bool store = true;                 ///< Responses API
     bool legacy_embeddings = false;    ///< Ollama /api/embeddings
@@ -51,6 +52,7 @@ struct Decoded {
     domain::Request request;
     bool usage_in_stream = false;
     bool base64_embeddings = false;
+    std::string instructions;          ///< Responses API
     std::string previous_response_id;  ///< Responses API
     bool store = true;                 ///< Responses API
     bool legacy_embeddings = false;    ///< Ollama /api/embeddings

@@ -69,15 +69,8 @@ private:
 void append_logprobs(JsonText& json, const std::vector<domain::TokenLogprob>& logprobs) {
     if (logprobs.empty()) return;
     json.key("logprobs").open_array();
-    for (const domain::TokenLogprob& token : logprobs) {
-        open_token(json, token.token, token.logprob);
-        json.key("top_logprobs").open_array();
-        for (const auto& [other, logprob] : token.top) {
-            open_token(json, other, logprob);
-            json.close();
-        }
-        json.close_array().close();
-    }
+    for (const domain::TokenLogprob& token : logprobs)
+        append_token(json, token);
     json.close_array();
 }
 

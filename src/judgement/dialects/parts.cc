@@ -159,11 +159,26 @@ void decode_function(const Fields& fields, std::string_view schema_name, domain:
     request.tools.push_back(std::move(tool));
 }
 
+namespace {
+
+/// `{"token","logprob","bytes"`; the caller closes it.
 void open_token(JsonText& json, const std::string& token, float logprob) {
     json.open().field("token", token).field("logprob", logprob).key("bytes").open_array();
     for (const char byte : token)
         json.number(static_cast<unsigned>(static_cast<unsigned char>(byte)));
     json.close_array();
+}
+
+}  // namespace
+
+void append_token(JsonText& json, const domain::TokenLogprob& token) {
+    open_token(json, token.token, token.logprob);
+    json.key("top_logprobs").open_array();
+    for (const auto& [other, logprob] : token.top) {
+        open_token(json, other, logprob);
+        json.close();
+    }
+    json.close_array().close();
 }
 
 void decode_inputs(const Fields& fields, domain::Request& request) {

@@ -45,8 +45,8 @@ void decode_inputs(const Fields& fields, domain::Request& request);
 /// Value of `name` as JSON text; empty when absent.
 domain::Content json_of(const Fields& fields, std::string_view name);
 
-/// `{"token","logprob","bytes"`; the caller closes it.
-void open_token(JsonText& json, const std::string& token, float logprob);
+/// `{"token","logprob","bytes","top_logprobs"}`.
+void append_token(JsonText& json, const domain::TokenLogprob& token);
 
 /// Seconds since the epoch.
 std::int64_t unix_seconds(WallTime time) noexcept;
