@@ -1,0 +1,27 @@
+#include "pipeline/internal/conversation.h"
+
+#include <gtest/gtest.h>
+
+namespace molly::pipeline {
+namespace {
+
+TEST(Conversation, IsKnownByItsMemberAndItsFirstTurns) {
+    domain::Request asked;
+    asked.caller.member = "anna";
+    asked.messages.push_back(domain::text_message(domain::Role::user, "ciao"));
+    const std::string name = conversation_of(asked, "key");
+    EXPECT_EQ(name.size(), 32U);
+    asked.messages.push_back(domain::text_message(domain::Role::user, "second"));
+    EXPECT_EQ(conversation_of(asked, "key"), name);
+    EXPECT_NE(conversation_of(asked, "other key"), name);
+    asked.caller.member = "bruno";
+    EXPECT_NE(conversation_of(asked, "key"), name);
+    asked.extensions.conversation = "7";
+    EXPECT_EQ(conversation_of(asked, "key"), "bruno/7");
+    asked.extensions.conversation.clear();
+    asked.messages.clear();
+    EXPECT_EQ(conversation_of(asked, "key"), "");
+}
+
+}  // namespace
+}  // namespace molly::pipeline

@@ -1,0 +1,211 @@
+#pragma once
+// The cast of the pipeline's own tests: targets, store and limits that do as they are told.
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/coroutine.h"
+#include "pipeline/pipeline.h"
+
+namespace molly::pipeline::scripted {
+
+using domain::Delta;
+using domain::Tier;
+
+class StoppedClock final : public Clock {
+public:
+    MonoTime now() const noexcept override { return now_; }
+    WallTime wall() const noexcept override { return WallTime(std::chrono::hours(24)); }
+    Task<void> sleep_until(MonoTime when) override {
+        now_ = when;
+        co_return;
+    }
+    void advance(Duration by) { now_ += by; }
+
+private:
+    MonoTime now_{std::chrono::hours(1)};
+};
+
+class MemoryStore final : public store::Store {
+public:
+    Task<Result<void>> depart(store::Departure departure) override {
+        if (depart_fails) co_return fail(ErrorCode::exhausted, "the queue of writes is full");
+        departures.push_back(std::move(departure));
+        co_return Result<void>();
+    }
+    Task<Result<void>> append(domain::Trace trace) override {
+        if (append_fails) co_return fail(ErrorCode::exhausted, "the queue of writes is full");
+        if (!trace.conversation.empty()) labels[trace.conversation] = trace.label;
+        appended.push_back(std::move(trace));
+        co_return Result<void>();
+    }
+    std::optional<domain::Label> conversation_label(const std::string& name) const override {
+        const auto found = labels.find(name);
+        return found == labels.end() ? std::nullopt : std::optional(found->second);
+    }
+    Task<Result<std::vector<domain::Trace>>> traces(store::TraceQuery) override {
+        co_return appended;
+    }
+    Task<Result<domain::Trace>> trace(std::string) override { co_return fail(none()); }
+    Task<Result<store::Receipt>> receipt(std::string) override { co_return fail(none()); }
+    Task<Result<void>> put_response(std::string, std::string, domain::Label, std::string) override {
+        co_return fail(none());
+    }
+    Task<Result<std::string>> get_response(std::string, std::string) override {
+        co_return fail(none());
+    }
+    Task<Result<void>> delete_response(std::string, std::string) override {
+        co_return fail(none());
+    }
+    Result<std::vector<store::KeyRow>> keys() override { return {}; }
+    Task<Result<void>> put_key(store::KeyRow) override { co_return fail(none()); }
+    Result<domain::Money> spent(const std::string&, WallTime) override { return domain::Money{}; }
+    Task<Result<std::uint64_t>> expire() override { co_return 0U; }
+
+    bool depart_fails = false;
+    bool append_fails = false;
+    std::vector<store::Departure> departures;
+    std::vector<domain::Trace> appended;
+    std::map<std::string, domain::Label> labels;
+
+private:
+    static Error none() { return {ErrorCode::not_found, "not kept by this store"}; }
+};
+
+/// What the limits of the one key hold at a moment.
+struct Ledger {
+    std::uint64_t reserved = 0;
+    std::uint64_t settled = 0;
+    domain::Money cost;
+    int open = 0;
+    bool refuses = false;
+};
+
+class LedgerReservation final : public members::Reservation {
+public:
+    LedgerReservation(Ledger& ledger, std::uint64_t tokens) : ledger_(ledger), tokens_(tokens) {
+        ledger_.reserved += tokens;
+        ++ledger_.open;
+    }
+    ~LedgerReservation() override {
+        ledger_.reserved -= tokens_;
+        --ledger_.open;
+    }
+    void settle(std::uint64_t tokens, domain::Money cost) override {
+        ledger_.settled += tokens;
+        ledger_.cost += cost;
+    }
+
+private:
+    Ledger& ledger_;
+    std::uint64_t tokens_;
+};
+
+class LedgerMembers final : public members::Members {
+public:
+    explicit LedgerMembers(Ledger& ledger) : ledger_(ledger) {}
+    Result<std::unique_ptr<members::Reservation>> reserve(const members::Key&, std::uint64_t tokens,
+                                                          domain::Money) override {
+        if (ledger_.refuses) return fail(ErrorCode::rate_limited, "one request a minute");
+        return std::make_unique<LedgerReservation>(ledger_, tokens);
+    }
+    Result<members::Key> authenticate(std::string_view) const override { return members::Key{}; }
+    Task<Result<members::NewKey>> create(const members::Key*, members::Scope) override {
+        co_return fail(ErrorCode::denied, "no");
+    }
+    Task<Result<void>> revoke(const members::Key&, std::string) override {
+        co_return Result<void>();
+    }
+    std::vector<members::Key> list() const override { return {}; }
+
+private:
+    Ledger& ledger_;
+};
+
+/// One answer of a scripted target.
+struct Script {
+    std::vector<Delta> deltas;
+    std::optional<Error> error;
+    targets::Report report;
+    domain::Response response;
+};
+
+class ScriptedTarget final : public targets::Target {
+public:
+    ScriptedTarget(std::shared_ptr<const domain::TargetSpec> target, MemoryStore& store)
+        : Target(std::move(target)), store_(store) {}
+
+    std::uint32_t queue_depth() const noexcept override { return 0; }
+    Task<Result<void>> probe(const policy::Permit&) override { co_return Result<void>(); }
+
+    std::deque<Script> scripts;  // the last one stays
+    std::function<void()> on_attempt;
+    int attempts = 0;
+
+private:
+    Task<Result<domain::Response>> answer(policy::Dispatch dispatch, targets::DeltaSink& sink,
+                                          targets::Report& report) override {
+        ++attempts;
+        if (spec().tier != Tier::t0) {
+            EXPECT_FALSE(store_.departures.empty());
+            EXPECT_EQ(store_.departures.back().trace_id, dispatch.request().id);
+            EXPECT_EQ(store_.departures.back().target, spec().id);
+        }
+        if (on_attempt) on_attempt();
+        const Script script = scripts.front();
+        if (scripts.size() > 1) scripts.pop_front();
+        report = script.report;
+        for (const Delta& delta : script.deltas)
+            CO_TRY_DO(co_await sink.write(delta));
+        if (script.error) co_return fail(*script.error);
+        co_return script.response;
+    }
+
+    MemoryStore& store_;
+};
+
+class Edge final : public AnswerSink {
+public:
+    Task<Result<void>> begin(const Served& to) override {
+        served.push_back(to);
+        co_return Result<void>();
+    }
+    Task<Result<void>> write(const Delta& delta) override {
+        if (gone) co_return fail(ErrorCode::cancelled, "the caller left");
+        text += delta.text;
+        co_return Result<void>();
+    }
+    std::vector<Served> served;
+    std::string text;
+    bool gone = false;
+};
+
+inline Delta piece(std::string text) {
+    Delta delta;
+    delta.text = std::move(text);
+    return delta;
+}
+
+inline Script says(std::string text) {
+    Script script;
+    script.deltas.push_back(piece(std::move(text)));
+    Delta last;
+    last.finish = domain::FinishReason::stop;
+    script.deltas.push_back(last);
+    return script;
+}
+
+inline Script fails(ErrorCode code, bool accepted = false) {
+    Script script;
+    script.error = Error(code, "scripted");
+    script.report.body_accepted = accepted;
+    return script;
+}
+
+}  // namespace molly::pipeline::scripted

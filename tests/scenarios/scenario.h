@@ -1,0 +1,76 @@
+#pragma once
+// A placement scenario as people write it: who asks, what is declared, and what must happen.
+// README.md beside the scenarios explains the words.
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "annotate/annotate.h"
+#include "base/result.h"
+#include "domain/request.h"
+#include "domain/target.h"
+#include "policy/policy_engine.h"
+#include "router/router.h"
+#include "world/network.h"
+
+namespace molly::scenarios {
+
+/// One line below a block: `word: rest`, with its place for messages.
+struct Line {
+    int number = 0;
+    std::string word;
+    std::string rest;
+};
+
+/// One block: its heading (`target office`), the rest of the heading's line, the lines below.
+struct Block {
+    Line heading;
+    std::vector<Line> lines;
+};
+
+struct DeclaredTarget {
+    domain::TargetSpec spec;
+    world::Behaviour behaviour = world::Behaviour::answers;
+};
+
+/// What happens, in order: a request with what is expected of it, or a change of the world.
+struct Event {
+    enum class Kind : std::uint8_t { ask, wait, turn };
+    Kind kind = Kind::ask;
+    int number = 0;
+    domain::Request request;
+    std::vector<Line> expected;
+    std::chrono::milliseconds wait{0};
+    std::string target;
+    world::Behaviour behaviour = world::Behaviour::answers;
+};
+
+struct Scenario {
+    std::string title;
+    std::vector<DeclaredTarget> targets;
+    std::vector<std::pair<std::string, domain::Caller>> keys;
+    annotate::Options labels;
+    policy::Options policy;
+    router::Options routing;
+    std::vector<Event> events;
+};
+
+/// Cuts a text into blocks. Errors: invalid_request with the line.
+Result<std::vector<Block>> blocks_of(const std::string& text);
+
+/// Reads a file. Errors: not_found, invalid_request with the line and what it does not understand.
+Result<Scenario> read_scenario(const std::filesystem::path& file);
+
+/// Fills a request from the lines below `ask`. Errors: invalid_request with the line.
+Result<void> read_request(const std::vector<Line>& lines, domain::Request& request);
+
+/// Splits at `separator`, trimmed.
+std::vector<std::string> split(const std::string& text, char separator);
+std::string trim(const std::string& text);
+/// The first word of `text`, which is left with the rest.
+std::string take_word(std::string& text);
+/// An error that names the line.
+Error at_line(int number, const std::string& what);
+
+}  // namespace molly::scenarios

@@ -1,0 +1,74 @@
+#include "stage.h"
+
+#include <boost/asio/io_context.hpp>
+
+#include "base/coroutine.h"
+
+namespace molly::scenarios {
+namespace {
+
+class Edge final : public pipeline::AnswerSink {
+public:
+    Task<Result<void>> begin(const pipeline::Served& /*served*/) override {
+        co_return Result<void>();
+    }
+    Task<Result<void>> write(const domain::Delta& /*delta*/) override { co_return Result<void>(); }
+};
+
+}  // namespace
+
+Stage::Stage(const Scenario& scenario)
+    : policy_(scenario.policy), routing_(scenario.routing), health_(routing_, clock_) {
+    for (const DeclaredTarget& declared : scenario.targets) {
+        behaviours_[declared.spec.id] = declared.behaviour;
+        auto spec = std::make_shared<const domain::TargetSpec>(declared.spec);
+        targets_.push_back(spec->local ? targets::make_local_target(spec, engine_)
+                                       : targets::make_remote_target(spec, network_, "sk-key"));
+        if (spec->local) behaviours_["engine"] = declared.behaviour;
+    }
+    const auto behaviour = [this](const std::string& target) { return behaviours_[target]; };
+    network_.behaviour = behaviour;
+    engine_.behaviour = behaviour;
+    network_.departures_count = [this] { return store_.departures.size(); };
+}
+
+Result<std::unique_ptr<Stage>> Stage::make(const Scenario& scenario) {
+    std::unique_ptr<Stage> stage(new Stage(scenario));
+    TRY(stage->annotator_, annotate::Annotator::make(scenario.labels));
+    std::vector<targets::Target*> all;
+    for (const auto& target : stage->targets_)
+        all.push_back(target.get());
+    pipeline::Parts parts{*stage->annotator_, stage->policy_,  stage->store_,  stage->members_,
+                          stage->health_,     stage->routing_, std::move(all), stage->metrics_,
+                          stage->clock_,      "scenario"};
+    stage->pipeline_ = std::make_unique<pipeline::Pipeline>(std::move(parts), pipeline::Options{});
+    return stage;
+}
+
+Played Stage::ask(domain::Request request) {
+    request.id = "request-" + std::to_string(++asked_);
+    request.dialect = "openai";
+    request.received = clock_.now();
+    const std::string id = request.id;
+    const members::Key key{};
+    store_.departures.clear();
+    network_.seen.clear();
+    std::optional<Result<pipeline::Answered>> answered;
+    Edge edge;
+    boost::asio::io_context io;
+    spawn(io.get_executor(), [&]() -> Task<void> {
+        answered = co_await pipeline_->run(std::move(request), key, edge);
+    });
+    io.run();
+    Played played;
+    if (!*answered) played.error = answered->error();
+    if (!store_.committed.empty() && store_.committed.back().id == id)
+        played.trace = store_.committed.back();
+    for (const world::Seen& seen : network_.seen)
+        played.sent_to.push_back(seen.target);
+    for (const store::Departure& departure : store_.departures)
+        played.departed.push_back(departure.target);
+    return played;
+}
+
+}  // namespace molly::scenarios

@@ -1,0 +1,143 @@
+#include "world/network.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace molly::world {
+namespace {
+
+Behaviour ask(const std::function<Behaviour(const std::string&)>& behaviour,
+              const std::string& target) {
+    return behaviour ? behaviour(target) : Behaviour::answers;
+}
+
+constexpr std::string_view stream_word =
+    "data: {\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hello\"}}]}\n\n";
+constexpr std::string_view stream_end =
+    "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: "
+    "[DONE]\n\n";
+constexpr std::string_view whole_answer =
+    "{\"model\":\"m\",\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":"
+    "\"hello\"},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":"
+    "1}}";
+constexpr std::string_view whole_embedding =
+    "{\"model\":\"m\",\"data\":[{\"index\":0,\"embedding\":[0.6,0.8]}],\"usage\":{\"prompt_"
+    "tokens\":"
+    "9}}";
+
+/// The pieces of a good answer: a stream in two pieces cut inside a line, or one whole body.
+std::vector<std::string> pieces_of(const net::OutboundRequest& request) {
+    if (request.path.ends_with("/embeddings")) return {std::string(whole_embedding)};
+    if (request.body.find("\"stream\":true") == std::string::npos)
+        return {std::string(whole_answer)};
+    std::string rest(stream_end);
+    return {std::string(stream_word) + rest.substr(0, 9), rest.substr(9)};
+}
+
+}  // namespace
+
+Task<Result<void>> Network::pause(const net::OutboundRequest& request) {
+    if (delay) co_await clock_.sleep(delay());
+    if (request.cancellation && request.cancellation->cancelled())
+        co_return fail(ErrorCode::cancelled, "the caller left");
+    if (clock_.now() >= request.deadline)
+        co_return fail(ErrorCode::deadline_exceeded, "the request's time is over");
+    co_return Result<void>();
+}
+
+Task<Result<void>> Network::exchange(const policy::Permit& permit, const domain::TargetSpec& target,
+                                     net::OutboundRequest request, net::ReplySink& sink,
+                                     net::Wire& wire) {
+    if (!ignores_permits) CO_TRY_DO(permit.check(target));
+    const Behaviour how = ask(behaviour, target.id);
+    CO_TRY_DO(co_await pause(request));
+    if (how == Behaviour::unreachable)
+        co_return fail(ErrorCode::unavailable, "nobody listens there");
+    Seen record;
+    record.target = target.id;
+    record.tier = target.tier;
+    record.departures_then = departures_count ? departures_count() : 0;
+    record.bytes = request.path + "\n";
+    for (const auto& [name, value] : request.headers)
+        record.bytes += name + ": " + value + "\n";
+    record.bytes += request.body;
+    seen.push_back(std::move(record));
+    wire.bytes_sent = request.body.size();
+    wire.body_accepted = true;
+    co_return co_await reply(how, request, sink, wire);
+}
+
+Task<Result<void>> Network::reply(Behaviour how, const net::OutboundRequest& request,
+                                  net::ReplySink& sink, net::Wire& wire) {
+    CO_TRY_DO(co_await pause(request));
+    if (how == Behaviour::limits) co_return co_await status(429, "{}", sink, wire);
+    if (how == Behaviour::fails) co_return co_await status(500, "{}", sink, wire);
+    if (how == Behaviour::refuses) co_return co_await status(400, "{}", sink, wire);
+    if (how == Behaviour::unauthenticated) {
+        std::string quoting(net::header(request.headers, "authorization"));
+        co_return co_await status(401, std::move(quoting), sink, wire);
+    }
+    if (how == Behaviour::dies_early)
+        co_return fail(ErrorCode::upstream_failed, "the peer broke off");
+    std::vector<std::string> pieces = pieces_of(request);
+    if (how == Behaviour::garbles) pieces.front() = "data: {not json\n\n";
+    const bool stream = pieces.size() > 1 || how == Behaviour::garbles;
+    const net::Headers headers = {
+        {"content-type", stream ? "text/event-stream" : "application/json"}};
+    CO_TRY_DO(co_await sink.head(200, headers));
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+        CO_TRY_DO(co_await pause(request));
+        if (how == Behaviour::dies_midway && i + 1 == pieces.size())
+            co_return fail(ErrorCode::upstream_failed, "the peer broke off");
+        wire.bytes_received += pieces[i].size();
+        CO_TRY_DO(co_await sink.piece(pieces[i]));
+    }
+    co_return Result<void>();
+}
+
+Task<Result<void>> Network::status(int code, std::string body, net::ReplySink& sink,
+                                   net::Wire& wire) {
+    const net::Headers headers = {{"content-type", "application/json"}, {"retry-after", "20"}};
+    CO_TRY_DO(co_await sink.head(code, headers));
+    wire.bytes_received += body.size();
+    co_return co_await sink.piece(body);
+}
+
+Task<Result<void>> Engine::generate(const domain::Request& request, engine::DeltaSink& sink) {
+    const Behaviour how = ask(behaviour, "engine");
+    running_max = std::max(running_max, ++running_);
+    if (delay) co_await clock_.sleep(delay());
+    --running_;
+    if (request.cancellation && request.cancellation->cancelled())
+        co_return fail(ErrorCode::cancelled, "the caller left");
+    if (how == Behaviour::limits) co_return fail(ErrorCode::exhausted, "the inbox is full");
+    if (how == Behaviour::refuses)
+        co_return fail(ErrorCode::invalid_request, "the grammar does not compile");
+    if (how != Behaviour::answers && how != Behaviour::dies_midway)
+        co_return fail(ErrorCode::unavailable, "the engine is not there");
+    domain::Delta word;
+    word.text = "hello";
+    CO_TRY_DO(co_await sink.write(word));
+    if (how == Behaviour::dies_midway) co_return fail(ErrorCode::internal, "the engine stopped");
+    domain::Delta end;
+    end.finish = domain::FinishReason::stop;
+    domain::Usage usage;
+    usage.prompt_tokens = 9;
+    usage.answer_tokens = 1;
+    usage.source = domain::Usage::Source::engine;
+    end.usage = usage;
+    co_return co_await sink.write(end);
+}
+
+Task<Result<engine::Embeddings>> Engine::embed(const domain::Request& request) {
+    if (ask(behaviour, "engine") != Behaviour::answers)
+        co_return fail(ErrorCode::unavailable, "the engine is not there");
+    if (delay) co_await clock_.sleep(delay());
+    engine::Embeddings embeddings;
+    embeddings.vectors.assign(request.inputs.size(), {0.6F, 0.8F});
+    embeddings.usage.prompt_tokens = 9;
+    embeddings.usage.source = domain::Usage::Source::engine;
+    co_return embeddings;
+}
+
+}  // namespace molly::world
