@@ -89,6 +89,14 @@ Answer run(const domain::Request& request) {
     return run_all(engine(), {request}).front();
 }
 
+domain::Tool weather() {
+    return {.name = "get_weather",
+            .description = domain::Content("The weather of a city"),
+            .parameters = domain::Content(
+                R"({"type":"object","properties":{"city":{"type":"string","pattern":"^[A-Z]"},)"
+                R"("days":{"type":"integer"}},"required":["city"]})")};
+}
+
 TEST(Engine, describes_the_model) {
     const auto& description = engine().describe();
     EXPECT_EQ(description.name, "molly-test");
@@ -161,14 +169,6 @@ TEST(Engine, a_seed_repeats_an_answer) {
     EXPECT_NE(run(request).response.text.text(), first);
 }
 
-domain::Tool weather() {
-    return {.name = "get_weather",
-            .description = domain::Content("The weather of a city"),
-            .parameters = domain::Content(
-                R"({"type":"object","properties":{"city":{"type":"string","pattern":"^[A-Z]"},)"
-                R"("days":{"type":"integer"}},"required":["city"]})")};
-}
-
 TEST(Engine, writes_a_json_object) {
     auto request = ask("Give me an object");
     request.format.kind = domain::OutputFormat::Kind::json_object;
@@ -177,6 +177,80 @@ TEST(Engine, writes_a_json_object) {
     const auto value = parse_json(answer.response.text.text());
     ASSERT_TRUE(value) << answer.response.text.text();
     EXPECT_TRUE(value->is_object());
+}
+
+Answer shaped(std::string_view schema) {
+    auto request = ask("Fill this in");
+    request.format.kind = domain::OutputFormat::Kind::json_schema;
+    request.format.schema = domain::Content(std::string(schema));
+    request.format.strict = true;
+    request.sampling.answer_tokens_max = 400;
+    return run(request);
+}
+
+TEST(Engine, keeps_to_a_schema) {
+    const Answer answer = shaped(R"({"type":"object","properties":{
+        "name":{"type":"string","maxLength":12},"age":{"type":"integer","minimum":18,"maximum":99},
+        "code":{"type":"string","pattern":"^hello\\\\!$"},"colour":{"enum":["red","green"]},
+        "tags":{"type":"array","items":{"type":"string","maxLength":8},"minItems":2,"maxItems":3}},
+        "required":["name","age","code","colour","tags"],"additionalProperties":false})");
+    ASSERT_FALSE(answer.error) << answer.error->message();
+    EXPECT_EQ(answer.response.finish, FinishReason::stop);
+    const auto parsed = parse_json(answer.response.text.text());
+    ASSERT_TRUE(parsed) << answer.response.text.text();
+    const auto& object = parsed->as_object();
+    EXPECT_EQ(object.size(), 5U);
+    EXPECT_LE(object.at("name").as_string().size(), 48U);
+    EXPECT_GE(object.at("age").as_int64(), 18);
+    EXPECT_LE(object.at("age").as_int64(), 99);
+    EXPECT_EQ(object.at("code").as_string(), "hello\\!");
+    EXPECT_TRUE(object.at("colour") == "red" || object.at("colour") == "green");
+    EXPECT_GE(object.at("tags").as_array().size(), 2U);
+    EXPECT_LE(object.at("tags").as_array().size(), 3U);
+}
+
+TEST(Engine, refuses_grammars_and_schemas_that_do_not_compile) {
+    for (const char* schema : {R"x({"type":"string","pattern":"^(?=a)"})x", R"({"$ref":"#"})", "{",
+                               R"({"type":"object","properties":{"a":{"not":{}}}})"}) {
+        const Answer answer = shaped(schema);
+        ASSERT_TRUE(answer.error) << schema;
+        EXPECT_EQ(answer.error->code(), ErrorCode::invalid_request);
+        EXPECT_EQ(answer.error->param(), "response_format");
+    }
+    auto request = ask("Ciao");
+    request.format.kind = domain::OutputFormat::Kind::grammar;
+    for (const std::string& grammar :
+         {std::string("root ::= oops"), std::string("root ::= \"a\"{99999}"),
+          "root ::= " + std::string(200'000, '('), std::string("root ::= root \"a\" | \"b\"")}) {
+        request.format.schema = domain::Content(grammar);
+        const Answer answer = run(request);
+        ASSERT_TRUE(answer.error) << grammar.substr(0, 40);
+        EXPECT_EQ(answer.error->code(), ErrorCode::invalid_request);
+        EXPECT_EQ(answer.error->param(), "grammar");
+    }
+}
+
+TEST(Engine, survives_a_grammar_that_explodes_while_it_runs) {
+    auto request = ask("Ciao");
+    request.format.kind = domain::OutputFormat::Kind::grammar;
+    request.format.schema =
+        domain::Content("root ::= \"a\" root \"b\" | \"a\" root \"c\" | \"d\" \"e\"{200}");
+    const auto answers = run_all(engine(), {request, ask("Ciao")});
+    EXPECT_TRUE(!answers[0].error || answers[0].error->code() == ErrorCode::exhausted);
+    EXPECT_FALSE(answers[1].error);
+}
+
+TEST(Engine, a_shape_and_tools_together_give_one_or_the_other) {
+    auto request = ask("What is the weather in Rome?");
+    request.tools = {weather()};
+    request.format.kind = domain::OutputFormat::Kind::json_object;
+    const Answer answer = run(request);
+    ASSERT_FALSE(answer.error) << answer.error->message();
+    if (answer.response.tool_calls.empty()) {
+        EXPECT_TRUE(parse_json(answer.response.text.text())) << answer.response.text.text();
+    } else {
+        EXPECT_EQ(answer.response.finish, FinishReason::tool_calls);
+    }
 }
 
 void expect_weather_call(const Answer& answer) {
@@ -268,6 +342,48 @@ TEST(Engine, cancels_in_the_middle) {
     EXPECT_LT(answers[0].deltas.size(), 100U);
     EXPECT_FALSE(answers[1].error);
     expect_idle();
+}
+
+TEST(Engine, a_slow_reader_holds_up_nobody_else) {
+    boost::asio::io_context io;
+    std::vector<std::string> order;
+    Answer quick;
+    const auto short_one = ask("Ciao");
+    class Sleeper final : public DeltaSink {
+    public:
+        explicit Sleeper(bool& go) : go_(go) {}
+        std::size_t pieces = 0;
+        Task<Result<void>> write(const domain::Delta&) override {
+            ++pieces;
+            while (!go_) {
+                co_await system_clock().sleep_until(system_clock().now() +
+                                                    std::chrono::milliseconds(5));
+            }
+            co_return Result<void>();
+        }
+
+    private:
+        bool& go_;
+    };
+    bool go = false;
+    Sleeper sleeper(go);
+    auto limited = endless();
+    limited.sampling.answer_tokens_max = 300;
+    spawn(io.get_executor(), [&]() -> Task<void> {
+        const auto result = co_await engine().generate(limited, sleeper);
+        EXPECT_TRUE(result);
+        order.emplace_back("slow");
+    });
+    spawn(io.get_executor(), [&]() -> Task<void> {
+        Collector collector(quick);
+        const auto result = co_await engine().generate(short_one, collector);
+        EXPECT_TRUE(result);
+        order.emplace_back("quick");
+        go = true;
+    });
+    io.run();
+    EXPECT_EQ(order, (std::vector<std::string>{"quick", "slow"}));
+    EXPECT_GT(sleeper.pieces, 250U);
 }
 
 TEST(Engine, notices_that_the_reader_has_gone) {

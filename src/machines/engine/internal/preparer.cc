@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/internal/json_grammar.h"
 #include "engine/internal/schema_grammar.h"
 
 namespace molly::engine {
@@ -144,8 +145,12 @@ Result<std::unique_ptr<Constraint>> Preparer::constrain(const domain::Request& r
         whole = std::move(shape);
     }
     if (!whole) return std::unique_ptr<Constraint>();
-    return Constraint::make(std::make_shared<const Grammar>(*std::move(whole)), vocabulary_,
-                            opening, prompt.grammar_words);
+    auto constraint = Constraint::make(std::make_shared<const Grammar>(*std::move(whole)),
+                                       vocabulary_, opening, prompt.grammar_words);
+    if (constraint) return constraint;
+    const bool tools = !prompt.tool_grammar.empty();
+    const char* const param = format.kind == Kind::grammar ? "grammar" : "response_format";
+    return fail(Error(std::move(constraint).error()).param(tools ? "tools" : param));
 }
 
 }  // namespace molly::engine

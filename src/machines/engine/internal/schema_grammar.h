@@ -7,9 +7,6 @@
 
 namespace molly::engine {
 
-/// Any JSON object.
-extern const std::string_view json_object_grammar;
-
 /// GBNF for documents that satisfy `schema`. It may accept fewer than the schema does (objects have
 /// only the properties that are named, in that order), never others. With `strict`, a keyword that
 /// it cannot keep is an error; without, such a keyword is ignored. Patterns are matched against the
