@@ -34,10 +34,19 @@ struct Site {
     std::atomic<int> cuts = 0;  // how many replies break off half-way
     std::atomic<bool> ignores_ranges = false;
     std::atomic<bool> shifts_ranges = false;
-    std::atomic<int> status = 0;  // instead of the file
+    std::atomic<int> status = 0;          // instead of the file
+    std::atomic<std::uint64_t> seen = 0;  // bytes that arrived
     std::mutex mutex;
     std::vector<std::string> ranges;  // of the requests for the file
     std::vector<std::string> paths;
+
+    /// A connection that breaks off takes along what its reader has not read yet.
+    Task<void> wait_until_seen(std::uint64_t bytes, const Cancellation& gone) {
+        for (int i = 0; i < 2000 && seen < bytes && !gone.cancelled(); ++i) {
+            const auto later = system_clock().now() + std::chrono::milliseconds(5);
+            co_await system_clock().sleep_until(later);
+        }
+    }
 
     Task<void> serve_file(net::HttpRequest& request, net::Responder& responder) {
         const std::string range(net::header(request.headers, "range"));
@@ -61,8 +70,7 @@ struct Site {
             (void)co_await responder.begin(reply.status, reply.headers);
             const std::string half = reply.body.substr(0, reply.body.size() / 2);
             (void)co_await responder.write(half);
-            const auto later = system_clock().now() + std::chrono::milliseconds(50);
-            co_await system_clock().sleep_until(later);
+            co_await wait_until_seen(first + half.size(), *responder.cancellation());
             co_return;  // the end is never said
         }
         (void)co_await responder.reply(std::move(reply));
@@ -123,6 +131,7 @@ protected:
         const Progress progress = [this](std::uint64_t done, std::uint64_t total) {
             done_ = done;
             total_ = total;
+            site_.seen = done;
         };
         threads_.run([&]() -> Task<void> {
             model = co_await models::pull(catalogue, *connector_, policy_, options_, progress);
