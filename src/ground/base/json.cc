@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -90,7 +91,8 @@ public:
         stack.push_uint64(value);
         return true;
     }
-    bool on_double(double value, string_view /*text*/, error_code& /*error*/) {
+    bool on_double(double value, string_view /*text*/, error_code& error) {
+        if (!std::isfinite(value)) return refuse("number out of range", error);
         stack.push_double(value);
         return true;
     }

@@ -19,8 +19,8 @@ struct JsonLimits {
 };
 
 /// Parses one document. A byte-order mark is tolerated; invalid UTF-8, lone surrogates, NUL inside
-/// a string, trailing text and any repeated key of one object are refused (RFC 8259; a repeated
-/// `model` would bypass policy). Errors: invalid_request with the byte offset; too_large.
+/// a string, numbers out of range, trailing text and any repeated key are refused (RFC 8259; a
+/// repeated `model` would bypass policy). Errors: invalid_request with the byte offset; too_large.
 /// The value lives in `storage`, which it keeps alive unless it is a plain resource of the caller.
 Result<json::value> parse_json(std::string_view text, const JsonLimits& limits = {},
                                json::storage_ptr storage = {});

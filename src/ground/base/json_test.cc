@@ -41,6 +41,7 @@ TEST(Json, RefusesWhatIsNotStrictAndSaysWhere) {
         {R"({"a":1,})", "at byte"},
         {R"({'a':1})", "at byte"},
         {R"({"a":NaN})", "at byte"},
+        {R"({"a":1e999})", "number out of range"},
         {R"({"a":01})", "at byte"},
         {"", "at byte 0"},
         {"\xEF\xBB\xBF", "at byte 3"},
