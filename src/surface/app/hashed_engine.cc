@@ -1,0 +1,38 @@
+#include "app/hashed_engine.h"
+
+#include <utility>
+
+#include "base/coroutine.h"
+
+namespace molly::app {
+namespace {
+
+class HashedEngine final : public engine::Engine {
+public:
+    HashedEngine(std::unique_ptr<engine::Engine> engine, std::string hash)
+        : engine_(std::move(engine)), description_(engine_->describe()) {
+        description_.hash = std::move(hash);
+    }
+
+    Task<Result<void>> generate(const domain::Request& request, engine::DeltaSink& sink) override {
+        return engine_->generate(request, sink);
+    }
+    Task<Result<engine::Embeddings>> embed(const domain::Request& request) override {
+        return engine_->embed(request);
+    }
+    const engine::Description& describe() const noexcept override { return description_; }
+    engine::Load load() const noexcept override { return engine_->load(); }
+
+private:
+    std::unique_ptr<engine::Engine> engine_;
+    engine::Description description_;
+};
+
+}  // namespace
+
+std::unique_ptr<engine::Engine> with_hash(std::unique_ptr<engine::Engine> engine,
+                                          std::string hash) {
+    return std::make_unique<HashedEngine>(std::move(engine), std::move(hash));
+}
+
+}  // namespace molly::app

@@ -1,0 +1,88 @@
+#pragma once
+// Builds everything once, in order, and takes it down in reverse: the only place that knows all
+// modules.
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/config.h"
+#include "app/places.h"
+#include "net/connector.h"
+#include "targets/target.h"
+
+namespace molly::app {
+
+struct HouseNeeds {
+    bool engine = true;       ///< load the local model, when it is enabled
+    std::string model;        ///< instead of the configured one
+    std::string local_token;  ///< secret of this run, for the owner's own command line
+    std::function<void(std::string_view english, std::string_view italian)> tell;  ///< slow steps
+};
+
+class House {
+public:
+    /// Errors: those of the modules, with the cure.
+    static Result<std::unique_ptr<House>> open(Config config, const Places& places,
+                                               HouseNeeds needs);
+    House(const House&) = delete;
+    House& operator=(const House&) = delete;
+    House(House&&) = delete;
+    House& operator=(House&&) = delete;
+    /// Cancels what the model still computes, then lets the threads end.
+    ~House();
+
+    const Config& config() const noexcept { return config_; }
+    net::IoThreads& threads() noexcept { return *threads_; }
+    members::Members& members() noexcept { return *members_; }
+    /// The key by which the owner's own command line acts. Nobody has its text.
+    const members::Key& owner() const noexcept { return owner_; }
+    const net::Handler& handler() const noexcept { return handler_; }
+    /// The loaded model, or null.
+    const engine::Engine* engine() const noexcept { return engine_.get(); }
+    const std::filesystem::path& model_file() const noexcept { return model_file_; }
+
+private:
+    House(Config config, Places places) : config_(std::move(config)), places_(std::move(places)) {}
+    Result<void> ensure_owner();
+    Result<void> open_engine(const HouseNeeds& needs);
+    Result<void> open_targets();
+    Result<void> open_pipeline(const HouseNeeds& needs);
+    Task<void> counted(const net::Handler& handler, net::HttpRequest& request,
+                       net::Responder& responder);
+
+    Config config_;
+    Places places_;
+    Metrics metrics_;
+    std::unique_ptr<store::Store> store_;
+    std::unique_ptr<members::Members> members_;
+    members::Key owner_;
+    std::unique_ptr<annotate::Annotator> annotator_;
+    std::unique_ptr<policy::PolicyEngine> policy_;
+    std::unique_ptr<router::Health> health_;
+    std::unique_ptr<net::Connector> connector_;
+    std::unique_ptr<engine::Engine> engine_;
+    std::filesystem::path model_file_;
+    std::vector<std::unique_ptr<targets::Target>> targets_;
+    std::unique_ptr<pipeline::Pipeline> pipeline_;
+    net::Handler handler_;
+    std::atomic<std::int32_t> running_ = 0;  // exchanges
+    std::unique_ptr<net::IoThreads> threads_;
+};
+
+/// Makes a key and gives it through `made`; run it on the IO threads.
+Task<void> create_key(members::Members& members, const members::Key* maker, members::Scope scope,
+                      Result<members::NewKey>& made);
+
+/// The model file that the configuration means: a file, a name of the catalogue, else the built-in
+/// model, the only one of the catalogue, or the test model of the build. Errors: not_found.
+Result<std::filesystem::path> find_model(const std::string& wanted, const Places& places);
+
+/// The upstream's API key, or empty. Errors: denied (readable by others), not_found.
+Result<std::string> read_upstream_key(const domain::TargetSpec& spec);
+
+}  // namespace molly::app
