@@ -156,10 +156,11 @@ void run(store::Durability durability, const char* name, std::size_t requests, s
 
 }  // namespace
 
-int main() {
+int main(int count, char** arguments) {
+    const std::string_view only = count > 1 ? arguments[1] : "";
     std::string json = "{\"benchmark\":\"store\"";
-    run(store::Durability::process, "process", 20'000, json);
-    run(store::Durability::power, "power", 1'000, json);
+    if (only != "power") run(store::Durability::process, "process", 20'000, json);
+    if (only != "process") run(store::Durability::power, "power", 1'000, json);
     fmt::print("{}}}\n", json);
     return 0;
 }
