@@ -147,6 +147,14 @@ private:
     std::vector<Open> open_;  // where each open object's keys begin
 };
 
+/// Characters that a JSON string holds as they are, without a look at what follows them.
+constexpr auto stands_for_itself = [] {
+    std::array<bool, 256> plain{};
+    for (std::size_t c = 0x20; c < 0x80; ++c)
+        plain[c] = c != '"' && c != '\\';
+    return plain;
+}();
+
 }  // namespace
 
 Result<json::value> parse_json(std::string_view text, const JsonLimits& limits,
@@ -184,7 +192,7 @@ void append_json_string(std::string& out, std::string_view text) {
     const auto flush = [&](std::size_t end) { out.append(text.substr(clean, end - clean)); };
     for (std::size_t i = 0; i < text.size();) {
         const auto byte = static_cast<unsigned char>(text[i]);
-        if (byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\') {
+        if (stands_for_itself[byte]) {
             ++i;
             continue;
         }

@@ -1,7 +1,5 @@
 #include "store/trace_text.h"
 
-#include <fmt/format.h>
-
 #include "store/internal/object_text.h"
 
 namespace molly::store {
@@ -12,19 +10,8 @@ using domain::Candidate;
 using domain::Label;
 using domain::Trace;
 using domain::Usage;
+using internal::append_tiers;
 using internal::ObjectText;
-
-void append_tiers(std::string& out, domain::TierSet tiers) {
-    out += '[';
-    bool first = true;
-    for (const domain::Tier tier : domain::all_tiers) {
-        if (!tiers.contains(tier)) continue;
-        if (!first) out += ',';
-        first = false;
-        append_json_string(out, domain::to_string(tier));
-    }
-    out += ']';
-}
 
 void append_label(std::string& out, const Label& label) {
     ObjectText object(out);
@@ -357,14 +344,22 @@ Result<Label> label_from(std::string_view text) {
 }
 
 std::string to_text(WallTime time) {
+    std::string text = "0000-00-00T00:00:00.000000Z";
+    const auto put = [&text](std::size_t end, std::size_t digits, std::int64_t number) {
+        for (std::size_t i = 0; i < digits; ++i, number /= 10)
+            text[end - 1 - i] = static_cast<char>('0' + number % 10);
+    };
     const auto day = std::chrono::floor<std::chrono::days>(time);
     const std::chrono::year_month_day date(day);
-    const std::chrono::hh_mm_ss clock(
-        std::chrono::duration_cast<std::chrono::microseconds>(time - day));
-    return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:06}Z", static_cast<int>(date.year()),
-                       static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
-                       clock.hours().count(), clock.minutes().count(), clock.seconds().count(),
-                       clock.subseconds().count());
+    const std::chrono::hh_mm_ss clock(std::chrono::floor<std::chrono::microseconds>(time - day));
+    put(4, 4, static_cast<int>(date.year()));
+    put(7, 2, static_cast<unsigned>(date.month()));
+    put(10, 2, static_cast<unsigned>(date.day()));
+    put(13, 2, clock.hours().count());
+    put(16, 2, clock.minutes().count());
+    put(19, 2, clock.seconds().count());
+    put(26, 6, clock.subseconds().count());
+    return text;
 }
 
 }  // namespace molly::store

@@ -13,6 +13,32 @@ namespace {
 constexpr std::size_t rows_worth_storing = 256;
 constexpr std::size_t pending_max = 1U << 16U;
 
+/// As a trace that has one attempt so far.
+void append_departure(std::string& out, const Departure& departure) {
+    ObjectText object(out);
+    object.text("id", departure.trace_id);
+    object.number("time_us", micros_of(departure.time));
+    object.text("member", departure.member);
+    object.text("key", departure.key_id);
+    {
+        ObjectText label(object.name("label"));
+        label.text("class", to_string(departure.sensitivity));
+    }
+    {
+        ObjectText decision(object.name("decision"));
+        decision.text("rule", departure.rule);
+        append_tiers(decision.name("permitted"), departure.permitted);
+    }
+    object.name("attempts") += '[';
+    {
+        ObjectText attempt(out);
+        attempt.text("target", departure.target);
+        attempt.text("tier", to_string(departure.tier));
+        attempt.text("endpoint", departure.endpoint);
+    }
+    out += ']';
+}
+
 std::unexpected<Error> queue_full() {
     return fail(Error(ErrorCode::exhausted,
                       "the store cannot keep up: too many traces wait for the disk; try again")
@@ -70,22 +96,12 @@ Result<Row> row_from(Frame frame) {
 }
 
 Frame frame_of(const Departure& departure, const seal::Hash& key) {
-    domain::Trace trace;  // the form of a trace that has one attempt so far
-    trace.id = departure.trace_id;
-    trace.time = departure.time;
-    trace.member = departure.member;
-    trace.key_id = departure.key_id;
-    trace.label.sensitivity = departure.sensitivity;
-    trace.decision.rule = departure.rule;
-    trace.decision.permitted = departure.permitted;
-    domain::Attempt attempt;
-    attempt.target = departure.target;
-    attempt.tier = departure.tier;
-    attempt.endpoint = departure.endpoint;
-    trace.attempts.push_back(std::move(attempt));
+    thread_local std::string text;
+    text.clear();
+    append_departure(text, departure);
     std::string number;
     append_number(number, departure.attempt);
-    return Frame(FrameKind::departure, number, to_text(trace), key);
+    return Frame(FrameKind::departure, number, text, key);
 }
 
 Result<Departure> departure_from(const Frame& frame) {

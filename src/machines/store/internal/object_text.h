@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/json.h"
+#include "domain/tier.h"
 
 namespace molly::store::internal {
 
@@ -81,5 +82,18 @@ private:
     std::string& out_;
     bool first_ = true;
 };
+
+/// `["T0","T1"]`.
+inline void append_tiers(std::string& out, domain::TierSet tiers) {
+    out += '[';
+    bool first = true;
+    for (const domain::Tier tier : domain::all_tiers) {
+        if (!tiers.contains(tier)) continue;
+        if (!first) out += ',';
+        first = false;
+        append_json_string(out, domain::to_string(tier));
+    }
+    out += ']';
+}
 
 }  // namespace molly::store::internal

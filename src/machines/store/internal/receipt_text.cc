@@ -8,14 +8,6 @@
 namespace molly::store::internal {
 namespace {
 
-void append_tiers(ObjectText& object, domain::TierSet tiers) {
-    std::vector<std::string_view> names;
-    for (const domain::Tier tier : domain::all_tiers) {
-        if (tiers.contains(tier)) names.push_back(domain::to_string(tier));
-    }
-    object.texts("permitted", names);
-}
-
 void append_label(std::string& out, const domain::Label& label) {
     ObjectText object(out);
     object.text("class", to_string(label.sensitivity));
@@ -67,7 +59,7 @@ void append_receipt(std::string& out, const domain::Trace& trace) {
     object.text("operation", to_string(trace.operation));
     append_label(object.name("label"), trace.label);
     object.boolean("declassified", trace.declassified);
-    append_tiers(object, trace.decision.permitted);
+    append_tiers(object.name("permitted"), trace.decision.permitted);
     object.text("rule", trace.decision.rule);
     append_target(object.name("decision"), trace);
     object.array("attempts", trace.attempts, append_attempt);

@@ -190,8 +190,9 @@ Result<std::vector<domain::Trace>> Tables::traces(const TraceQuery& query) {
 
 Result<domain::Trace> Tables::trace(const std::string& id) {
     TRY(Statement row,
-        database_.prepare("SELECT traces.body FROM receipts JOIN traces USING(sequence) WHERE id = ? "
-                          "ORDER BY sequence DESC LIMIT 1"));
+        database_.prepare(
+            "SELECT traces.body FROM receipts JOIN traces USING(sequence) WHERE id = ? "
+            "ORDER BY sequence DESC LIMIT 1"));
     row.query(std::string_view(id));
     TRY(const bool found, row.next());
     if (!found) return no_trace(id);
