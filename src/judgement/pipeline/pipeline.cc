@@ -26,7 +26,7 @@ Pipeline::~Pipeline() = default;
 Task<Result<Answered>> Pipeline::run(domain::Request request, const members::Key& key,
                                      AnswerSink& sink) {
     request.deadline = std::min(request.deadline, parts_.clock.now() + options_.request_timeout);
-    const MonoTime arrived = std::min(request.received, parts_.clock.now());
+    const MonoTime arrived = request.received == MonoTime() ? parts_.clock.now() : request.received;
     domain::Trace trace = begin_trace(request, parts_.clock.wall());
     Result<Prepared> prepared = place(std::move(request), trace);
     if (prepared) {
@@ -35,7 +35,8 @@ Task<Result<Answered>> Pipeline::run(domain::Request request, const members::Key
     }
     if (!prepared) {
         note_outcome(trace, &prepared.error(), false);
-        co_return co_await record(std::move(trace), arrived, nullptr, fail(prepared.error()));
+        Result<Outcome> refused = fail(std::move(prepared).error());
+        co_return co_await record(std::move(trace), arrived, nullptr, std::move(refused));
     }
     Attempts attempts(parts_, *prepared, sink, trace);
     Result<Outcome> outcome = co_await attempts.run();
