@@ -268,11 +268,12 @@ private:
 
 }  // namespace
 
-Result<std::unique_ptr<ChatFormat>> ChatFormat::make(const llama_model* model) {
+Result<std::unique_ptr<ChatFormat>> ChatFormat::make(const llama_model* model,
+                                                     const std::string& override) {
     // llama-common would write answers that do not parse to standard error.
     common_log_set_verbosity_thold(-1);
     try {
-        auto templates = common_chat_templates_init(model, "");
+        auto templates = common_chat_templates_init(model, override);
         return std::make_unique<TemplateFormat>(std::move(templates));
     } catch (const std::exception& error) {
         return fail(ErrorCode::corrupt,

@@ -38,8 +38,10 @@ struct Prompt {
 class ChatFormat {
 public:
     virtual ~ChatFormat() = default;
-    /// Errors: corrupt, when the template does not parse.
-    static Result<std::unique_ptr<ChatFormat>> make(const llama_model* model);
+    /// With the model's own template, or with `override` when it is not empty. Errors: corrupt,
+    /// when the template does not parse.
+    static Result<std::unique_ptr<ChatFormat>> make(const llama_model* model,
+                                                    const std::string& override = "");
 
     /// Whether the template describes tools to the model.
     virtual bool tools() const noexcept = 0;

@@ -33,6 +33,7 @@ public:
         for (const auto& entry : from) {
             if (auto kept = keyword(entry.key(), entry.value())) out[entry.key()] = *kept;
         }
+        name_type(out);
         if (count_optional(out) > optional_properties_max) return json::object{{"type", "object"}};
         return out;
     }
@@ -130,6 +131,17 @@ private:
         references_.emplace(value.as_string());  // the conversion copies the schema for each
         if (references_.size() > references_max) return json::object();
         return json::object{{"$ref", value}};
+    }
+
+    /// Some templates print a property's type without asking whether it has one.
+    static void name_type(json::object& node) {
+        if (node.contains("type")) return;
+        const auto* choices = node.if_contains("enum");
+        if (choices != nullptr && std::ranges::all_of(choices->as_array(), [](const auto& choice) {
+                return choice.is_string();
+            })) {
+            node["type"] = "string";
+        }
     }
 
     static std::size_t count_optional(const json::object& node) {

@@ -35,6 +35,12 @@ TEST(ToolSchema, drops_what_the_conversion_gets_wrong) {
               value_of(R"({"$defs":{"a":{}}})"));
 }
 
+TEST(ToolSchema, choices_of_text_get_a_type) {
+    EXPECT_EQ(tame(R"({"properties":{"a":{"enum":["x","y"]},"b":{"enum":["x",1]}}})"),
+              value_of(R"({"properties":{"a":{"enum":["x","y"],"type":"string"},)"
+                       R"("b":{"enum":["x",1]}}})"));
+}
+
 TEST(ToolSchema, an_absent_schema_takes_no_arguments) {
     EXPECT_EQ(tame(""), value_of(R"({"type":"object","properties":{}})"));
 }
