@@ -24,14 +24,12 @@ ROOT = Path(__file__).resolve().parents[1]
 
 QUICK_CHECKS = ','.join([
     'clang-diagnostic-*', 'bugprone-dangling-handle', 'bugprone-unused-raii', 'bugprone-unused-return-value',
-    'bugprone-use-after-move', 'bugprone-exception-escape', 'bugprone-infinite-loop', 'bugprone-string-constructor',
-    'cppcoreguidelines-init-variables', 'cppcoreguidelines-pro-type-*', 'cppcoreguidelines-slicing',
+    'bugprone-use-after-move', 'bugprone-infinite-loop', 'bugprone-string-constructor',
+    'cppcoreguidelines-init-variables', 'cppcoreguidelines-pro-type-cstyle-cast', 'cppcoreguidelines-slicing',
     'cppcoreguidelines-special-member-functions', 'cppcoreguidelines-virtual-class-destructor',
-    '-cppcoreguidelines-pro-type-member-init', '-cppcoreguidelines-pro-type-vararg', '-cppcoreguidelines-pro-type-union-access',
-    '-cppcoreguidelines-pro-type-static-cast-downcast',
     'google-build-using-namespace', 'google-explicit-constructor', 'misc-definitions-in-headers', 'misc-unused-parameters',
     'modernize-use-override', 'performance-move-const-arg', 'performance-for-range-copy',
-    'performance-unnecessary-value-param', 'readability-braces-around-statements', 'readability-function-size',
+    'readability-braces-around-statements', 'readability-function-size',
     'readability-identifier-naming'])
 
 

@@ -26,7 +26,8 @@ using ErrorOfSystem = boost::system::error_code;
 /// What one write call hands over; sent with as few system calls as the socket allows.
 class Buffers {
 public:
-    Buffers(std::string_view first, std::string_view second = {}, std::string_view third = {})
+    explicit Buffers(std::string_view first, std::string_view second = {},
+                     std::string_view third = {})
         : parts_{{boost::asio::buffer(first), boost::asio::buffer(second),
                   boost::asio::buffer(third)}} {}
     const std::array<boost::asio::const_buffer, 3>& parts() const noexcept { return parts_; }
