@@ -7,6 +7,7 @@
 #include "app/house.h"
 #include "base/coroutine.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "net/connector.h"
 #include "net/server.h"
 #include "policy/policy_engine.h"
@@ -40,10 +41,10 @@ private:
 
 class RemoteApi final : public Api {
 public:
-    RemoteApi(domain::TargetSpec server, policy::Permit permit, std::string token)
+    RemoteApi(domain::TargetSpec server, policy::Permit permit, net::Headers headers)
         : server_(std::move(server)),
           permit_(std::move(permit)),
-          token_(std::move(token)),
+          headers_(std::move(headers)),
           connector_(net::make_connector()),
           threads_(1) {}
 
@@ -55,9 +56,7 @@ public:
         net::OutboundRequest request;
         request.method = method;
         request.path = path;
-        request.headers.emplace_back("authorization", "Bearer " + token_);
-        request.headers.emplace_back("user-agent", "molly-cli");
-        request.headers.emplace_back("content-type", "application/json");
+        request.headers = headers_;
         request.body = std::move(body);
         threads_.run([&]() -> Task<void> { return exchange(request, collector, outcome); });
         if (!outcome) return fail(std::move(outcome).error());
@@ -75,7 +74,7 @@ private:
 
     domain::TargetSpec server_;
     policy::Permit permit_;
-    std::string token_;
+    net::Headers headers_;
     std::unique_ptr<net::Connector> connector_;
     net::IoThreads threads_;
 };
@@ -116,8 +115,8 @@ private:
 
 class EmbeddedApi final : public Api {
 public:
-    EmbeddedApi(std::unique_ptr<House> house, std::string token)
-        : house_(std::move(house)), token_(std::move(token)) {}
+    EmbeddedApi(std::unique_ptr<House> house, net::Headers headers)
+        : house_(std::move(house)), headers_(std::move(headers)) {}
 
     Result<ApiReply> call(const std::string& method, const std::string& path, std::string body,
                           PieceReader reader) override {
@@ -126,9 +125,8 @@ public:
         request.method = method;
         request.path = path.substr(0, path.find('?'));
         if (request.path.size() < path.size()) request.query = path.substr(request.path.size() + 1);
+        request.headers = headers_;
         request.headers.emplace_back("host", "localhost");
-        request.headers.emplace_back("authorization", "Bearer " + token_);
-        request.headers.emplace_back("user-agent", "molly-cli");
         request.body = std::move(body);
         request.peer = "127.0.0.1";
         request.received = system_clock().now();
@@ -141,47 +139,60 @@ public:
 
 private:
     std::unique_ptr<House> house_;
-    std::string token_;
+    net::Headers headers_;
 };
 
-Result<std::unique_ptr<Api>> reach(const RunningServer& running) {
+/// What every call of the command line carries.
+net::Headers headers_for(const Terminal& terminal, const std::string& token) {
+    net::Headers headers;
+    headers.emplace_back("authorization", "Bearer " + token);
+    headers.emplace_back("user-agent", "molly-cli");
+    headers.emplace_back("content-type", "application/json");
+    headers.emplace_back("accept-language", terminal.say("en", "it"));
+    return headers;
+}
+
+Result<std::unique_ptr<Api>> reach(const RunningServer& running, const Terminal& terminal) {
     domain::TargetSpec spec;
     spec.id = "molly-serve";
-    spec.tier = domain::Tier::t0;
+    // T0 has no sockets; this one ends on the loopback of the same device.
+    spec.tier = domain::Tier::t1;
     spec.controller = "this device";
     spec.endpoint.host = running.address;
     spec.endpoint.port = running.port;
     spec.idle_timeout = std::chrono::hours(1);
     policy::ArtifactLabel label;
     label.purpose = "command-line";
-    label.label.sensitivity = domain::Sensitivity::secret;
     TRY(policy::Permit permit, policy::PolicyEngine({}).clear_artifact(label));
-    return std::unique_ptr<Api>(
-        std::make_unique<RemoteApi>(std::move(spec), std::move(permit), running.token));
+    return std::unique_ptr<Api>(std::make_unique<RemoteApi>(std::move(spec), std::move(permit),
+                                                            headers_for(terminal, running.token)));
 }
 
-Error held_by_nobody(const Places& places) {
+Error held_by_nobody(const Places& places, const Error& silence) {
     return Error(ErrorCode::unavailable,
-                 fmt::format("another process works on {} but no server answers there; stop it, or "
-                             "choose another folder with --data",
-                             places.data.string()))
-        .italian(fmt::format("un altro processo lavora su {} ma nessun server risponde; fermarlo, "
-                             "o scegliere un'altra cartella con --data",
-                             places.data.string()));
+                 fmt::format("another process works on {} but no server answers there ({}); stop "
+                             "it, or choose another folder with --data",
+                             places.data.string(), silence.message()))
+        .italian(fmt::format("un altro processo lavora su {} ma nessun server risponde ({}); "
+                             "fermarlo, o scegliere un'altra cartella con --data",
+                             places.data.string(), silence.message_italian()));
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Api>> open_api(const Places& places, const Terminal& terminal,
                                       ApiOptions options) {
+    Error silence(ErrorCode::unavailable, "run/server.json names none");
     if (const auto running = find_running(places)) {
-        TRY(auto api, reach(*running));
+        TRY(auto api, reach(*running, terminal));
         const auto alive = api->call("GET", "/molly/v1/health");
         if (alive && alive->status == 200) return api;
+        silence = alive ? error_of(*alive) : alive.error();
     }
     TRY(Config config, read_config(places));
     config.io_threads = 1;
     HouseNeeds needs;
+    set_log_level(LogLevel::warning);  // here the answer is what counts
     needs.engine = options.engine;
     needs.model = options.model;
     needs.local_token = "local-" + seal::random_token(40);
@@ -192,9 +203,11 @@ Result<std::unique_ptr<Api>> open_api(const Places& places, const Terminal& term
     }
     const std::string token = needs.local_token;
     auto house = House::open(std::move(config), places, std::move(needs));
-    if (!house && house.error().code() == ErrorCode::conflict) return fail(held_by_nobody(places));
+    if (!house && house.error().code() == ErrorCode::conflict)
+        return fail(held_by_nobody(places, silence));
     if (!house) return fail(std::move(house).error());
-    return std::unique_ptr<Api>(std::make_unique<EmbeddedApi>(*std::move(house), token));
+    return std::unique_ptr<Api>(
+        std::make_unique<EmbeddedApi>(*std::move(house), headers_for(terminal, token)));
 }
 
 Error error_of(const ApiReply& reply) {

@@ -137,6 +137,27 @@ void examine_model(Examination& out, const Config& config, const Places& places)
     }
 }
 
+/// The engine finds its computing backends as files; without one it cannot start.
+void examine_backends(Examination& out, const Config& config) {
+    if (!config.engine.enabled) return;
+    fs::path folder = config.engine.limits.backends;
+    if (folder.empty()) folder = MOLLY_LLAMA_LIBRARIES;
+    std::size_t backends = 0;
+    std::error_code fault;
+    for (const auto& entry : fs::directory_iterator(folder, fault)) {
+        if (entry.path().filename().string().starts_with("libggml-cpu")) ++backends;
+    }
+    if (backends > 0) {
+        out.good(fmt::format("{} {} {}", backends, out.say("engine backends in", "backend in"),
+                             folder.string()));
+    } else {
+        out.bad(fmt::format("{} {}", out.say("no engine backend in", "nessun backend in"),
+                            folder.string()),
+                out.say("tools/setup run, or set engine.backends",
+                        "tools/setup run, o impostare engine.backends"));
+    }
+}
+
 void examine_data(Examination& out, const Places& places) {
     std::error_code fault;
     if (!fs::exists(places.data, fault)) {
@@ -226,6 +247,7 @@ ExitCode examine(const General& general) {
     out.good(fmt::format("{} {}", out.say("configuration", "configurazione"),
                          places.config.empty() ? out.say("(built-in defaults)", "(predefinita)")
                                                : places.config.string()));
+    examine_backends(out, *config);
     examine_model(out, *config, places);
     examine_data(out, places);
     const bool runs = find_running(places).has_value();

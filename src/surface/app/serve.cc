@@ -168,9 +168,11 @@ Result<void> serve(const General& general, const ServeOptions& options) {
     HouseNeeds needs;
     needs.model = options.model;
     needs.local_token = "local-" + seal::random_token(40);
-    needs.tell = [&](std::string_view english, std::string_view italian) {
-        terminal.note(terminal.say(english, italian));
-    };
+    if (standard_error_is_terminal()) {
+        needs.tell = [&](std::string_view english, std::string_view italian) {
+            terminal.note(terminal.say(english, italian));
+        };
+    }
     const std::string token = needs.local_token;
     TRY(const auto house, House::open(std::move(config), places, std::move(needs)));
     TRY(const std::string key, first_key(*house));
@@ -192,6 +194,7 @@ Result<void> serve(const General& general, const ServeOptions& options) {
 
     int signal = 0;
     sigwait(&signals, &signal);
+    pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);  // a second one ends it at once
     log_event(LogLevel::info, "stopping", {{"signal", signal}});
     std::error_code fault;
     std::filesystem::remove(places.server_file(), fault);

@@ -24,6 +24,14 @@ std::string text_at(const json::value& value, std::string_view name) {
     if (found == nullptr || found->is_null()) return "";
     if (found->is_string()) return std::string(found->get_string());
     if (found->is_double()) return fmt::format("{:.0f}", found->get_double());
+    if (found->is_array()) {
+        std::string words;
+        for (const json::value& word : found->get_array()) {
+            if (word.is_string())
+                words += (words.empty() ? "" : " ") + std::string(word.get_string());
+        }
+        return words;
+    }
     return to_text(*found);
 }
 

@@ -139,7 +139,8 @@ Task<void> show_trace(Exchange& exchange, std::string id) {
     const auto trace = co_await exchange.parts.store.trace(id);
     if (!trace || !may_see(exchange.key, *trace)) {
         const bool hidden = trace || trace.error().code() == ErrorCode::not_found;
-        co_await exchange.send_error(hidden ? no_trace(id) : trace.error());
+        const Error error = hidden ? no_trace(id) : trace.error();
+        co_await exchange.send_error(error);
         co_return;
     }
     co_await exchange.send_json(to_text(json::value(to_json(*trace))));
@@ -152,7 +153,8 @@ Task<void> show_receipt(Exchange& exchange, std::string id) {
     const bool visible = trace ? may_see(exchange.key, *trace) : exchange.key.scope.admin;
     if (!receipt || !visible) {
         const bool hidden = receipt || receipt.error().code() == ErrorCode::not_found;
-        co_await exchange.send_error(hidden ? no_trace(id) : receipt.error());
+        const Error error = hidden ? no_trace(id) : receipt.error();
+        co_await exchange.send_error(error);
         co_return;
     }
     // The body is sent byte for byte, so that its hash can be checked.

@@ -1,0 +1,149 @@
+#include "app/config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "app/config_reader.h"
+
+namespace molly::app {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string fault_of(std::string_view text) {
+    const auto config = parse_config(text, "test.toml");
+    return config ? "no fault" : config.error().message();
+}
+
+TEST(Config, the_printed_default_equals_the_built_in_one) {
+    const auto printed = parse_config(default_config(), "default");
+    ASSERT_TRUE(printed) << printed.error().message();
+    const auto empty = parse_config("", "empty");
+    ASSERT_TRUE(empty) << empty.error().message();
+    EXPECT_EQ(printed->server.port, empty->server.port);
+    EXPECT_EQ(printed->server.address, empty->server.address);
+    EXPECT_EQ(printed->server.body_bytes_max, empty->server.body_bytes_max);
+    EXPECT_EQ(printed->server.header_bytes_max, empty->server.header_bytes_max);
+    EXPECT_EQ(printed->server.connections_max, empty->server.connections_max);
+    EXPECT_EQ(printed->server.header_timeout, empty->server.header_timeout);
+    EXPECT_EQ(printed->server.body_timeout, empty->server.body_timeout);
+    EXPECT_EQ(printed->server.idle_timeout, empty->server.idle_timeout);
+    EXPECT_EQ(printed->server.write_timeout, empty->server.write_timeout);
+    EXPECT_EQ(printed->gateway.json.depth_max, empty->gateway.json.depth_max);
+    EXPECT_EQ(printed->gateway.json.bytes_max, empty->gateway.json.bytes_max);
+    EXPECT_EQ(printed->gateway.keep_alive, empty->gateway.keep_alive);
+    EXPECT_EQ(printed->pipeline.request_timeout, empty->pipeline.request_timeout);
+    EXPECT_EQ(printed->stop_patience, empty->stop_patience);
+    EXPECT_EQ(printed->engine.target.id, empty->engine.target.id);
+    EXPECT_EQ(printed->engine.target.quality, empty->engine.target.quality);
+    EXPECT_EQ(printed->engine.limits.sequences_max, empty->engine.limits.sequences_max);
+    EXPECT_EQ(printed->engine.limits.step_tokens_max, empty->engine.limits.step_tokens_max);
+    EXPECT_EQ(printed->engine.limits.context_tokens_max, empty->engine.limits.context_tokens_max);
+    EXPECT_EQ(printed->engine.limits.inbox_jobs_max, empty->engine.limits.inbox_jobs_max);
+    EXPECT_EQ(printed->engine.limits.answer_tokens_default,
+              empty->engine.limits.answer_tokens_default);
+    EXPECT_EQ(printed->store.queue_max, empty->store.queue_max);
+    EXPECT_EQ(printed->store.durability, empty->store.durability);
+    for (std::size_t i = 0; i < 4; ++i) {
+        EXPECT_EQ(printed->store.retention[i].traces, empty->store.retention[i].traces);
+        EXPECT_EQ(printed->store.retention[i].responses, empty->store.retention[i].responses);
+        EXPECT_EQ(printed->store.retention[i].responses_for,
+                  empty->store.retention[i].responses_for);
+    }
+    EXPECT_EQ(printed->labels.default_class, empty->labels.default_class);
+    EXPECT_EQ(printed->routing.attempts_max, empty->routing.attempts_max);
+    EXPECT_EQ(printed->routing.failures_to_open, empty->routing.failures_to_open);
+    EXPECT_EQ(printed->routing.open_for, empty->routing.open_for);
+    EXPECT_EQ(printed->routing.latency_reference, empty->routing.latency_reference);
+    EXPECT_EQ(printed->routing.cost_reference, empty->routing.cost_reference);
+    EXPECT_EQ(printed->routing.alias_default, empty->routing.alias_default);
+    EXPECT_TRUE(printed->targets.empty());
+}
+
+TEST(Config, every_commented_example_of_the_default_parses) {
+    std::string text;
+    std::string_view rest = default_config();
+    while (!rest.empty()) {
+        const auto end = std::min(rest.find('\n'), rest.size() - 1);
+        std::string_view line = rest.substr(0, end + 1);
+        rest.remove_prefix(end + 1);
+        const bool example =
+            line.starts_with("# [[") ||
+            (line.starts_with("# ") && line.find(" = ") != line.npos &&
+             line.find_first_of("\"[tf0123456789", line.find(" = ")) == line.find(" = ") + 3);
+        text += example ? line.substr(2) : line;
+    }
+    const auto config = parse_config(text, "examples");
+    ASSERT_TRUE(config) << config.error().message();
+    ASSERT_EQ(config->targets.size(), 1U);
+    EXPECT_EQ(config->targets[0]->endpoint.host, "192.168.1.20");
+    EXPECT_EQ(config->targets[0]->endpoint.port, 8080);
+    EXPECT_EQ(config->targets[0]->endpoint.path, "/v1");
+    EXPECT_EQ(config->labels.rules.size(), 1U);
+    EXPECT_EQ(config->policy.rules.size(), 1U);
+}
+
+TEST(Config, unknown_names_are_named_with_line_and_cure) {
+    EXPECT_EQ(fault_of("[gateway]\nprot = 1\n"),
+              "test.toml:2: gateway.prot: unknown option; did you mean `port`?");
+    EXPECT_THAT(fault_of("[gatewya]\n"), HasSubstr("did you mean `gateway`?"));
+    EXPECT_THAT(
+        fault_of("[[target]]\nname=\"a\"\ntier=\"T1\"\nurl=\"http://10.0.0.1\"\ncolour=1\n"),
+        HasSubstr("test.toml:5: target[0].colour: unknown option"));
+}
+
+TEST(Config, wrong_types_and_ranges_are_named) {
+    EXPECT_EQ(fault_of("[gateway]\nport = \"80\"\n"),
+              "test.toml:2: gateway.port: must be a whole number from 0 to 65535");
+    EXPECT_THAT(fault_of("[gateway]\nport = 70000\n"), HasSubstr("from 0 to 65535"));
+    EXPECT_THAT(fault_of("gateway = 3\n"), HasSubstr("must be a section: [gateway]"));
+    EXPECT_THAT(fault_of("[labels]\ndefault_class = \"top\"\n"),
+                HasSubstr("must be one of public"));
+    EXPECT_THAT(fault_of("[[policy.rule]]\nname=\"a\"\ntiers=[\"T9\"]\n"),
+                HasSubstr("policy.rule[0].tiers: unknown tier \"T9\""));
+    EXPECT_THAT(fault_of("[gateway\n"), HasSubstr("test.toml:1"));
+}
+
+TEST(Config, all_faults_come_at_once) {
+    const std::string faults = fault_of("[gateway]\nport = true\nhost = []\n");
+    EXPECT_THAT(faults, HasSubstr("test.toml:2:"));
+    EXPECT_THAT(faults, HasSubstr("test.toml:3:"));
+}
+
+TEST(Config, targets_are_checked) {
+    EXPECT_THAT(fault_of("[[target]]\nname=\"a\"\nurl=\"http://10.0.0.1\"\n"),
+                HasSubstr("target[0].tier"));
+    EXPECT_THAT(fault_of("[[target]]\nname=\"a\"\ntier=\"T2\"\nurl=\"http://example.org\"\n"),
+                HasSubstr("need https"));
+    EXPECT_THAT(fault_of("[[target]]\nname=\"local\"\ntier=\"T1\"\nurl=\"http://10.0.0.1\"\n"),
+                HasSubstr("declared twice"));
+    EXPECT_THAT(fault_of("[[target]]\nname=\"a\"\ntier=\"T1\"\nurl=\"http://k:s@10.0.0.1\"\n"),
+                HasSubstr("target[0].url"));
+    EXPECT_THAT(fault_of("[aliases]\nx = \"nowhere\"\n"), HasSubstr("neither auto nor a target"));
+}
+
+TEST(Config, prices_are_per_million_tokens) {
+    const auto config = parse_config(
+        "[[target]]\nname=\"a\"\ntier=\"T1\"\nurl=\"http://[fd00::1]:8000/v1/\"\nprice_input=2\n",
+        "test.toml");
+    ASSERT_TRUE(config) << config.error().message();
+    EXPECT_EQ(config->targets[0]->prices.per_input_token.nano, 2000);
+    EXPECT_EQ(config->targets[0]->endpoint.host, "fd00::1");
+    EXPECT_EQ(config->targets[0]->endpoint.path, "/v1");
+}
+
+TEST(Config, italian_messages_exist) {
+    const auto config = parse_config("[gateway]\nprot = 1\n", "test.toml");
+    ASSERT_FALSE(config);
+    EXPECT_EQ(config.error().message_italian(),
+              "test.toml:2: gateway.prot: opzione sconosciuta; forse `port`?");
+}
+
+TEST(EditDistance, counts_swaps_as_one) {
+    EXPECT_EQ(edit_distance("prot", "port"), 1U);
+    EXPECT_EQ(edit_distance("", "abc"), 3U);
+    EXPECT_EQ(edit_distance("same", "same"), 0U);
+}
+
+}  // namespace
+}  // namespace molly::app

@@ -1,0 +1,456 @@
+// The face in front of a real pipeline, store and members; only the target is scripted.
+#include "gateway/gateway.h"
+
+#include <filesystem>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/coroutine.h"
+#include "net/server.h"
+#include "seal/seal.h"
+#include "targets/target.h"
+
+namespace molly::gateway {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// Says "hello world", or fails as told.
+class ScriptedTarget final : public targets::Target {
+public:
+    using Target::Target;
+    std::uint32_t queue_depth() const noexcept override { return 0; }
+    Task<Result<void>> probe(const policy::Permit&) override { co_return Result<void>(); }
+
+    std::chrono::milliseconds thinks{0};  ///< before all of it
+    std::optional<Error> fails_first;     ///< before any piece
+    std::optional<Error> fails_later;     ///< after the first piece
+    std::vector<domain::Request> seen;
+
+private:
+    Task<Result<domain::Response>> answer(policy::Dispatch dispatch, targets::DeltaSink& sink,
+                                          targets::Report&) override {
+        seen.push_back(dispatch.request());
+        if (thinks.count() > 0) co_await system_clock().sleep_until(system_clock().now() + thinks);
+        if (fails_first) co_return fail(*fails_first);
+        domain::Response response;
+        response.model = "scripted-1";
+        if (dispatch.request().operation == domain::Operation::embed) {
+            response.embeddings.push_back({0.6F, 0.8F});
+            co_return response;
+        }
+        domain::Delta first;
+        first.text = "hello ";
+        CO_TRY_DO(co_await sink.write(first));
+        if (fails_later) co_return fail(*fails_later);
+        domain::Delta last;
+        last.text = "world";
+        last.finish = domain::FinishReason::stop;
+        last.usage = domain::Usage{3, 0, 2, 0, domain::Usage::Source::engine};
+        CO_TRY_DO(co_await sink.write(last));
+        response.usage = *last.usage;
+        co_return response;
+    }
+};
+
+struct Reply {
+    int status = 0;
+    net::Headers headers;
+    std::string body;
+    bool streamed = false;
+    bool finished = false;
+
+    std::string header(std::string_view name) const {
+        return std::string(net::header(headers, name));
+    }
+};
+
+class RecordingResponder final : public net::Responder {
+public:
+    Reply got;
+    Task<Result<void>> reply(net::HttpReply reply) override {
+        got.status = reply.status;
+        got.headers = std::move(reply.headers);
+        got.body = std::move(reply.body);
+        got.finished = true;
+        co_return Result<void>();
+    }
+    Task<Result<void>> begin(int status, net::Headers headers) override {
+        got.status = status;
+        got.headers = std::move(headers);
+        got.streamed = true;
+        co_return Result<void>();
+    }
+    Task<Result<void>> write(std::string_view piece) override {
+        got.body += piece;
+        co_return Result<void>();
+    }
+    Task<Result<void>> finish() override {
+        got.finished = true;
+        co_return Result<void>();
+    }
+    const CancellationPtr& cancellation() const noexcept override { return cancellation_; }
+
+private:
+    CancellationPtr cancellation_ = std::make_shared<Cancellation>();
+};
+
+std::shared_ptr<const domain::TargetSpec> spec(const char* id, domain::Tier tier) {
+    auto out = std::make_shared<domain::TargetSpec>();
+    out->id = id;
+    out->local = tier == domain::Tier::t0;
+    out->tier = tier;
+    out->capabilities.embed = true;
+    out->capabilities.tools = true;
+    out->capabilities.json_schema = true;
+    return out;
+}
+
+class GatewayTest : public ::testing::Test {
+protected:
+    GatewayTest() {
+        store::Options options;
+        options.folder = folder_;
+        store_ = *store::Store::open(options);
+        members_ = *members::Members::open(*store_, system_clock());
+        annotator_ = *annotate::Annotator::make({});
+        members::Scope admin;
+        admin.member = "owner";
+        admin.admin = true;
+        admin.lowest_class = domain::Sensitivity::public_;
+        admin_ = make_key(nullptr, admin);
+        build({});
+    }
+    ~GatewayTest() override {
+        store_.reset();
+        fs::remove_all(folder_);
+    }
+
+    void build(Options options) {
+        pipeline::Parts parts{.annotator = *annotator_,
+                              .policy = policy_,
+                              .store = *store_,
+                              .members = *members_,
+                              .health = health_,
+                              .routing = routing_,
+                              .targets = {&local_, &big_},
+                              .metrics = metrics_,
+                              .clock = system_clock(),
+                              .conversation_key = "test"};
+        pipeline_ = std::make_unique<pipeline::Pipeline>(std::move(parts), pipeline::Options());
+        options.version = "9.9.9";
+        handler_ = make_handler({.pipeline = *pipeline_,
+                                 .policy = policy_,
+                                 .members = *members_,
+                                 .store = *store_,
+                                 .routing = routing_,
+                                 .metrics = metrics_,
+                                 .clock = system_clock()},
+                                std::move(options));
+    }
+
+    Task<void> create(const members::Key* maker, members::Scope scope) {
+        auto made = co_await members_->create(maker, std::move(scope));
+        made_ = *std::move(made);
+    }
+    members::NewKey make_key(const members::Key* maker, const members::Scope& scope) {
+        threads_.run([&]() -> Task<void> { return create(maker, scope); });
+        return made_;
+    }
+
+    Reply call(const char* method, const char* path, std::string body = "",
+               const net::Headers& more = {}, std::string key = "admin") {
+        net::HttpRequest request;
+        request.method = method;
+        request.path = path;
+        if (const auto query = request.path.find('?'); query != std::string::npos) {
+            request.query = request.path.substr(query + 1);
+            request.path.resize(query);
+        }
+        request.headers = more;
+        if (net::header(more, "host").empty()) request.headers.emplace_back("host", "127.0.0.1");
+        if (key == "admin") key = admin_.text;
+        if (!key.empty()) request.headers.emplace_back("authorization", "Bearer " + key);
+        request.body = std::move(body);
+        request.peer = "127.0.0.1";
+        request.received = system_clock().now();
+        RecordingResponder responder;
+        threads_.run([&]() -> Task<void> { return handler_(request, responder); });
+        EXPECT_TRUE(responder.got.finished) << method << ' ' << path;
+        return responder.got;
+    }
+    Reply chat(const std::string& rest, std::string key = "admin") {
+        return call("POST", "/v1/chat/completions",
+                    R"({"messages":[{"role":"user","content":"hi"}],)" + rest + "}", {},
+                    std::move(key));
+    }
+
+    fs::path folder_ = fs::temp_directory_path() / ("molly-gateway-" + seal::random_token(8));
+    net::IoThreads threads_{1};
+    Metrics metrics_;
+    router::Options routing_;
+    policy::PolicyEngine policy_{{}};
+    router::Health health_{routing_, system_clock()};
+    ScriptedTarget local_{spec("small", domain::Tier::t0)};
+    ScriptedTarget big_{spec("big", domain::Tier::t0)};
+    std::unique_ptr<store::Store> store_;
+    std::unique_ptr<members::Members> members_;
+    std::unique_ptr<annotate::Annotator> annotator_;
+    std::unique_ptr<pipeline::Pipeline> pipeline_;
+    net::Handler handler_;
+    members::NewKey made_;
+    members::NewKey admin_;
+};
+
+TEST_F(GatewayTest, answers_a_whole_chat_with_its_headers) {
+    const Reply reply = chat(R"("model":"small")");
+    EXPECT_EQ(reply.status, 200) << reply.body;
+    EXPECT_THAT(reply.body, HasSubstr("hello world"));
+    EXPECT_EQ(reply.header("x-molly-target"), "small");
+    EXPECT_EQ(reply.header("x-molly-tier"), "T0");
+    EXPECT_EQ(reply.header("x-molly-alias"), "");
+    EXPECT_THAT(reply.header("x-molly-receipt"), ::testing::StartsWith("req_"));
+}
+
+TEST_F(GatewayTest, a_stream_ends_after_its_trace_is_committed) {
+    const Reply reply = chat(R"("model":"small","stream":true)");
+    EXPECT_TRUE(reply.streamed);
+    EXPECT_EQ(reply.header("content-type"), "text/event-stream");
+    EXPECT_TRUE(reply.body.ends_with("data: [DONE]\n\n")) << reply.body;
+    const std::string id = reply.header("x-molly-receipt");
+    const Reply trace = call("GET", ("/molly/v1/traces/" + id).c_str());
+    EXPECT_EQ(trace.status, 200);
+    EXPECT_THAT(trace.body, HasSubstr("\"outcome\":\"answered\""));
+    EXPECT_THAT(trace.body, Not(HasSubstr("hello")));
+    const Reply receipt = call("GET", ("/molly/v1/receipts/" + id).c_str());
+    EXPECT_EQ(receipt.status, 200) << receipt.body;
+}
+
+TEST_F(GatewayTest, a_target_that_dies_in_the_stream_leaves_an_error_and_a_proper_end) {
+    local_.fails_later = Error(ErrorCode::upstream_failed, "it broke off");
+    const Reply reply = chat(R"("model":"small","stream":true)");
+    EXPECT_EQ(reply.status, 200);
+    EXPECT_THAT(reply.body, HasSubstr("hello"));
+    EXPECT_THAT(reply.body, HasSubstr("\"error\""));
+    EXPECT_TRUE(reply.body.ends_with("data: [DONE]\n\n"));
+    EXPECT_TRUE(big_.seen.empty());
+}
+
+TEST_F(GatewayTest, a_failure_before_the_first_piece_is_an_http_error) {
+    local_.fails_first =
+        Error(ErrorCode::rate_limited, "slow down").retry_after(std::chrono::seconds(7));
+    const Reply reply = chat(R"("model":"small","stream":true)");
+    EXPECT_FALSE(reply.streamed);
+    EXPECT_EQ(reply.status, 429);
+    EXPECT_EQ(reply.header("retry-after"), "7");
+    EXPECT_NE(reply.header("x-molly-receipt"), "");
+}
+
+TEST_F(GatewayTest, a_stream_is_kept_alive_while_the_target_thinks) {
+    Options options;
+    options.keep_alive = std::chrono::milliseconds(60);
+    build(options);
+    local_.thinks = std::chrono::milliseconds(400);
+    const Reply reply = chat(R"("model":"small","stream":true)");
+    EXPECT_EQ(reply.status, 200);
+    EXPECT_THAT(reply.body, HasSubstr("\n: "));
+    EXPECT_LT(reply.body.find("\n: "), reply.body.find("hello"));
+    EXPECT_TRUE(reply.body.ends_with("data: [DONE]\n\n"));
+    local_.fails_first = Error(ErrorCode::unavailable, "gone");
+    const Reply failed = chat(R"("model":"small","stream":true)");
+    EXPECT_EQ(failed.status, 200) << "the headers had left";
+    EXPECT_THAT(failed.body, HasSubstr("\"error\""));
+    EXPECT_TRUE(failed.body.ends_with("data: [DONE]\n\n"));
+}
+
+TEST_F(GatewayTest, foreign_names_are_aliases_and_say_so) {
+    const Reply reply = chat(R"("model":"gpt-4o")");
+    EXPECT_EQ(reply.status, 200) << reply.body;
+    EXPECT_EQ(reply.header("x-molly-alias"), "gpt-4o");
+    EXPECT_EQ(chat(R"("model":"nobody")").status, 404);
+}
+
+TEST_F(GatewayTest, a_header_cannot_be_smuggled_in_by_a_model_name) {
+    const Reply reply = chat(R"("model":"gpt-4o\r\nx-evil: 1")");
+    for (const auto& [name, value] : reply.headers)
+        EXPECT_THAT(value, Not(HasSubstr("\n")));
+}
+
+TEST_F(GatewayTest, errors_take_the_shape_of_the_path) {
+    const Reply openai = call("POST", "/v1/chat/completions", "{", {}, "");
+    EXPECT_EQ(openai.status, 401);
+    EXPECT_THAT(openai.body, HasSubstr("\"error\":{\"message\""));
+    EXPECT_NE(openai.header("www-authenticate"), "");
+    EXPECT_THAT(call("POST", "/v1/messages", "{", {}, "").body, HasSubstr("\"type\":\"error\""));
+    EXPECT_THAT(call("POST", "/api/chat", "{", {}, "").body, HasSubstr("{\"error\":\""));
+    const Reply italian = call("GET", "/molly/v1/whoami", "", {{"accept-language", "it-IT"}}, "");
+    EXPECT_THAT(italian.body, HasSubstr("manca la chiave"));
+    EXPECT_EQ(call("GET", "/molly/v1/nothing").status, 404);
+    const Reply method = call("PUT", "/v1/models");
+    EXPECT_EQ(method.status, 405);
+    EXPECT_EQ(method.header("allow"), "GET");
+}
+
+TEST_F(GatewayTest, wrong_keys_are_never_quoted) {
+    const Reply reply =
+        call("GET", "/molly/v1/whoami", "", {}, "molly-0123456789012345678901234567890123456789");
+    EXPECT_EQ(reply.status, 401);
+    EXPECT_THAT(reply.body, Not(HasSubstr("01234567890123")));
+}
+
+TEST_F(GatewayTest, foreign_pages_and_rebound_names_are_refused) {
+    const Reply host = call("GET", "/molly/v1/health", "", {{"host", "evil.example"}});
+    EXPECT_EQ(host.status, 403);
+    const Reply origin = call("GET", "/molly/v1/health", "", {{"origin", "https://evil.example"}});
+    EXPECT_EQ(origin.status, 403);
+    Options options;
+    options.origins = {"https://app.example"};
+    build(options);
+    const Reply preflight = call(
+        "OPTIONS", "/v1/chat/completions", "",
+        {{"origin", "https://app.example"}, {"access-control-request-headers", "authorization"}},
+        "");
+    EXPECT_EQ(preflight.status, 204);
+    EXPECT_EQ(preflight.header("access-control-allow-origin"), "https://app.example");
+    EXPECT_EQ(
+        call("OPTIONS", "/v1/chat/completions", "", {}, "").header("access-control-allow-origin"),
+        "");
+}
+
+TEST_F(GatewayTest, a_key_for_one_model_reaches_no_other) {
+    members::Scope scope;
+    scope.member = "anna";
+    scope.models = {"small"};
+    const std::string key = make_key(&admin_.key, scope).text;
+    const Reply models = call("GET", "/v1/models", "", {}, key);
+    EXPECT_THAT(models.body, HasSubstr("\"small\""));
+    EXPECT_THAT(models.body, Not(HasSubstr("\"big\"")));
+    EXPECT_THAT(models.body, Not(HasSubstr("\"auto\"")));
+    EXPECT_EQ(chat(R"("model":"small")", key).status, 200);
+    EXPECT_EQ(chat(R"("model":"big")", key).status, 403);
+    const Reply query =
+        call("POST", "/v1/chat/completions?model=big",
+             R"({"model":"small","messages":[{"role":"user","content":"x"}]})", {}, key);
+    EXPECT_EQ(query.header("x-molly-target"), "small");
+    const Reply twice = call("POST", "/v1/chat/completions",
+                             R"({"model":"small","model":"big","messages":[]})", {}, key);
+    EXPECT_EQ(twice.status, 400);
+    EXPECT_TRUE(big_.seen.empty());
+    EXPECT_EQ(call("GET", "/v1/models/big", "", {}, key).status, 404);
+}
+
+TEST_F(GatewayTest, members_see_their_own_records_only) {
+    members::Scope anna;
+    anna.member = "anna";
+    const std::string hers = make_key(&admin_.key, anna).text;
+    const std::string id = chat(R"("model":"small")").header("x-molly-receipt");
+    EXPECT_EQ(call("GET", ("/molly/v1/traces/" + id).c_str(), "", {}, hers).status, 404);
+    EXPECT_EQ(call("GET", ("/molly/v1/receipts/" + id).c_str(), "", {}, hers).status, 404);
+    EXPECT_EQ(call("GET", "/molly/v1/traces", "", {}, hers).body, "{\"traces\":[]}");
+    EXPECT_EQ(call("GET", "/molly/v1/traces?member=owner", "", {}, hers).body, "{\"traces\":[]}");
+    chat(R"("model":"small")", hers);
+    EXPECT_THAT(call("GET", "/molly/v1/traces", "", {}, hers).body, HasSubstr("\"anna\""));
+    EXPECT_EQ(call("GET", "/metrics", "", {}, hers).status, 403);
+    EXPECT_EQ(call("GET", "/metrics").status, 200);
+}
+
+TEST_F(GatewayTest, keys_are_made_listed_and_revoked) {
+    const Reply made = call("POST", "/molly/v1/keys", R"({"member":"bruno"})");
+    EXPECT_EQ(made.status, 201) << made.body;
+    EXPECT_THAT(made.body, HasSubstr("\"key\":\"molly-"));
+    EXPECT_THAT(call("GET", "/molly/v1/keys").body, HasSubstr("bruno"));
+    EXPECT_THAT(call("GET", "/molly/v1/keys").body, Not(HasSubstr("\"key\":\"molly-")));
+    EXPECT_EQ(call("DELETE", "/molly/v1/keys/key_none").status, 404);
+}
+
+TEST_F(GatewayTest, explain_decides_without_an_attempt) {
+    const Reply reply = call("POST", "/molly/v1/explain",
+                             R"({"model":"auto","messages":[{"role":"user","content":"x"}]})");
+    EXPECT_EQ(reply.status, 200) << reply.body;
+    EXPECT_THAT(reply.body, HasSubstr("\"permitted\":[\"T0\",\"T1\"]"));
+    EXPECT_THAT(reply.body, HasSubstr("\"candidates\""));
+    EXPECT_TRUE(local_.seen.empty());
+}
+
+TEST_F(GatewayTest, responses_continue_their_conversation) {
+    const Reply first = call("POST", "/v1/responses", R"({"model":"small","input":"one"})");
+    ASSERT_EQ(first.status, 200) << first.body;
+    const auto parsed = parse_json(first.body);
+    ASSERT_TRUE(parsed);
+    const std::string id(parsed->as_object().at("id").as_string());
+    const Reply stored = call("GET", ("/v1/responses/" + id).c_str());
+    EXPECT_EQ(stored.status, 200) << stored.body;
+    EXPECT_THAT(stored.body, HasSubstr("hello world"));
+    const Reply second =
+        call("POST", "/v1/responses",
+             R"({"model":"small","input":"two","previous_response_id":")" + id + "\"}");
+    ASSERT_EQ(second.status, 200) << second.body;
+    ASSERT_EQ(local_.seen.back().messages.size(), 3U);
+    EXPECT_EQ(text_of(local_.seen.back().messages[0]), "one");
+    EXPECT_EQ(text_of(local_.seen.back().messages[1]), "hello world");
+    EXPECT_EQ(text_of(local_.seen.back().messages[2]), "two");
+    EXPECT_EQ(call("DELETE", ("/v1/responses/" + id).c_str()).status, 200);
+    EXPECT_EQ(call("GET", ("/v1/responses/" + id).c_str()).status, 404);
+}
+
+TEST_F(GatewayTest, a_secret_first_turn_makes_its_chain_secret) {
+    const Reply first = call("POST", "/v1/responses",
+                             R"({"model":"small","input":"one","molly":{"class":"secret"}})");
+    ASSERT_EQ(first.status, 200) << first.body;
+    const auto parsed = parse_json(first.body);
+    const std::string id(parsed->as_object().at("id").as_string());
+    const Reply second =
+        call("POST", "/v1/responses",
+             R"({"model":"small","input":"two","previous_response_id":")" + id + "\"}");
+    ASSERT_EQ(second.status, 200) << second.body;
+    const std::string trace = "/molly/v1/traces/" + second.header("x-molly-receipt");
+    EXPECT_THAT(call("GET", trace.c_str()).body, HasSubstr("\"label\":{\"class\":\"secret\""));
+}
+
+TEST_F(GatewayTest, anonymous_callers_need_a_declared_key) {
+    const std::string body =
+        R"({"model":"small:latest","messages":[{"role":"user","content":"x"}]})";
+    EXPECT_EQ(call("POST", "/api/chat", body, {}, "").status, 401);
+    Options options;
+    options.anonymous_key_id = admin_.key.id;
+    build(options);
+    const Reply reply = call("POST", "/api/chat", body, {}, "");
+    EXPECT_EQ(reply.status, 200) << reply.body;
+    EXPECT_THAT(reply.body, HasSubstr("\"done\":true"));
+}
+
+TEST_F(GatewayTest, the_owners_token_stands_for_a_key) {
+    Options options;
+    options.local_token = "local-token";
+    options.local_key_id = admin_.key.id;
+    build(options);
+    EXPECT_EQ(call("GET", "/molly/v1/whoami", "", {}, "local-token").status, 200);
+    EXPECT_EQ(call("GET", "/molly/v1/whoami", "", {}, "local-tokex").status, 401);
+}
+
+TEST_F(GatewayTest, health_without_a_key_says_only_that_it_lives) {
+    EXPECT_EQ(call("GET", "/molly/v1/health", "", {}, "").body, "{\"status\":\"ok\"}");
+    EXPECT_THAT(call("GET", "/molly/v1/health").body, HasSubstr("\"version\":\"9.9.9\""));
+}
+
+TEST_F(GatewayTest, lists_speak_every_dialect) {
+    EXPECT_THAT(call("GET", "/v1/models").body, HasSubstr("\"object\":\"list\""));
+    EXPECT_THAT(call("GET", "/v1/models", "", {{"anthropic-version", "2023-06-01"}}).body,
+                HasSubstr("\"has_more\":false"));
+    EXPECT_THAT(call("GET", "/api/tags").body, HasSubstr("\"name\":\"small\""));
+    EXPECT_THAT(call("POST", "/api/show", R"({"model":"small:latest"})").body,
+                HasSubstr("\"capabilities\":[\"completion\""));
+    EXPECT_EQ(call("POST", "/api/show", R"({"model":"none"})").status, 404);
+    EXPECT_THAT(call("POST", "/v1/messages/count_tokens",
+                     R"({"model":"small","messages":[{"role":"user","content":"hello there"}]})")
+                    .body,
+                HasSubstr("\"estimate\":true"));
+    EXPECT_THAT(call("POST", "/api/embeddings", R"({"model":"small","prompt":"x"})").body,
+                HasSubstr("\"embedding\":["));
+}
+
+}  // namespace
+}  // namespace molly::gateway
