@@ -93,6 +93,8 @@ Task<Result<Answered>> Pipeline::record(domain::Trace trace, MonoTime arrived, P
         trace.model = outcome->response.model;
         trace.model_hash = outcome->response.model_hash;
         trace.finish = outcome->response.finish;
+        outcome->response.first_token = trace.first_token;
+        outcome->response.duration = trace.duration;
         answered.trace = std::make_shared<const domain::Trace>(trace);
     }
     const std::string id = trace.id;

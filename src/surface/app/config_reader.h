@@ -11,6 +11,9 @@
 #include <string_view>
 #include <vector>
 
+// toml++ 3.3 asserts what it checks again right below: `[=` in a file would end the process instead
+// of being a fault of the file. The fuzzer runs without these assertions, under sanitizers.
+#define TOML_ASSERT(condition) static_assert(true)
 #define TOML_EXCEPTIONS 0
 #include <toml++/toml.h>
 

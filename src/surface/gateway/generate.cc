@@ -230,6 +230,7 @@ Task<void> generate(Exchange& exchange, Face face, std::shared_ptr<KeepAlive> ke
     answer.envelope.created = exchange.parts.clock.wall();
     answer.envelope.usage_in_stream = answer.decoded.usage_in_stream;
     answer.envelope.base64_embeddings = answer.decoded.base64_embeddings;
+    answer.envelope.instructions = answer.decoded.instructions;
     answer.envelope.previous_response_id = answer.decoded.previous_response_id;
     answer.envelope.store = answer.decoded.store;
     answer.envelope.legacy_embeddings = answer.decoded.legacy_embeddings;
