@@ -127,12 +127,27 @@ private:
     std::unique_ptr<Worker> worker_;  // last: it uses all of the above
 };
 
+/// Fewer sequences, then a shorter context, until keys and values take half of the free memory at
+/// most: the kernel would grant more and kill the process later.
+void fit_to_memory(const Model& model, Limits& limits) {
+    constexpr std::uint32_t context_tokens_least = 2048;
+    const std::uint64_t room = memory_available() / 2;
+    const auto bytes = [&] {
+        return model.cache_bytes_per_token() * limits.context_tokens_max * limits.sequences_max;
+    };
+    while (bytes() > room && limits.sequences_max > 1)
+        limits.sequences_max /= 2;
+    while (bytes() > room && limits.context_tokens_max > context_tokens_least)
+        limits.context_tokens_max /= 2;
+}
+
 /// Lowers the limits to what the model was trained for and what memory holds, and makes a context.
 Result<ContextPtr> make_context(const Model& model, Limits& limits, std::uint32_t threads) {
     limits.sequences_max = std::clamp<std::uint32_t>(limits.sequences_max, 1, 64);
     limits.step_tokens_max = std::max(limits.step_tokens_max, limits.sequences_max);
     limits.context_tokens_max =
         std::min(limits.context_tokens_max, std::max(1U, model.description().context_tokens_max));
+    fit_to_memory(model, limits);
     for (;;) {
         llama_context_params params = llama_context_default_params();
         params.n_ctx = limits.context_tokens_max * limits.sequences_max;
@@ -253,8 +268,11 @@ Task<Result<Embeddings>> LocalEngine::embed(const domain::Request& request) {
         embeddings.usage.prompt_tokens += static_cast<std::uint32_t>(tokens.size());
         const auto promise = std::make_shared<Promise<Result<std::vector<float>>>>();
         const auto input = std::make_shared<const std::vector<Token>>(std::move(tokens));
-        runner_->run_between_steps(
-            [promise, input](Embedder& embedder) { promise->set(embedder.embed(*input)); });
+        runner_->run_between_steps([promise, input](Embedder* embedder) {
+            promise->set(embedder != nullptr
+                             ? embedder->embed(*input)
+                             : fail(ErrorCode::cancelled, "the engine is stopping"));
+        });
         CO_TRY(auto vector, co_await promise->wait());
         embeddings.vectors.push_back(std::move(vector));
     }

@@ -1,5 +1,6 @@
 #include "engine/internal/model.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <fstream>
@@ -20,18 +21,6 @@ void forward_log(ggml_log_level level, const char* text, void* /*unused*/) {
     while (line.ends_with('\n'))
         line.remove_suffix(1);
     log_event(LogLevel::debug, "llama", {{"level", static_cast<int>(level)}, {"text", line}});
-}
-
-/// Bytes of memory that can be had without swapping; all there is when the kernel does not say.
-std::uint64_t memory_available() {
-    std::ifstream file("/proc/meminfo");
-    std::string name;
-    std::uint64_t kilobytes = 0;
-    std::string unit;
-    while (file >> name >> kilobytes >> unit) {
-        if (name == "MemAvailable:") return kilobytes * 1024;
-    }
-    return std::numeric_limits<std::uint64_t>::max();
 }
 
 Result<void> check_file(const std::filesystem::path& file) {
@@ -72,6 +61,17 @@ std::string spell(const llama_vocab* vocabulary, Token token) {
 }
 
 }  // namespace
+
+std::uint64_t memory_available() {
+    std::ifstream file("/proc/meminfo");
+    std::string name;
+    std::uint64_t kilobytes = 0;
+    std::string unit;
+    while (file >> name >> kilobytes >> unit) {
+        if (name == "MemAvailable:") return kilobytes * 1024;
+    }
+    return std::numeric_limits<std::uint64_t>::max();
+}
 
 Result<void> load_backends(const std::filesystem::path& folder) {
     static std::once_flag once;
@@ -132,6 +132,14 @@ float Model::recommended(llama_model_meta_key key, float otherwise) const {
     float value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     return !text.empty() && error == std::errc() ? value : otherwise;
+}
+
+std::uint64_t Model::cache_bytes_per_token() const noexcept {
+    const auto heads = static_cast<std::uint64_t>(std::max(1, llama_model_n_head(model_.get())));
+    const auto cached = static_cast<std::uint64_t>(llama_model_n_head_kv(model_.get()));
+    const auto width = static_cast<std::uint64_t>(llama_model_n_embd(model_.get())) / heads;
+    constexpr std::uint64_t key_and_value_bytes = 4;
+    return description_.layers * cached * width * key_and_value_bytes;
 }
 
 void Model::describe(const std::filesystem::path& file) {

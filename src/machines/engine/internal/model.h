@@ -29,6 +29,9 @@ using ContextPtr = std::unique_ptr<llama_context, ContextDeleter>;
 /// Errors: unsupported, when no backend fits this machine.
 Result<void> load_backends(const std::filesystem::path& folder);
 
+/// Bytes of memory that can be had without swapping; the largest number when unknown.
+std::uint64_t memory_available();
+
 class Model {
 public:
     /// Errors: not_found, corrupt, exhausted.
@@ -49,6 +52,9 @@ public:
         return llama_vocab_is_control(vocabulary_, token);
     }
     bool ends_answer(Token token) const noexcept { return llama_vocab_is_eog(vocabulary_, token); }
+
+    /// Bytes that one token takes in the context of one sequence (keys and values in f16).
+    std::uint64_t cache_bytes_per_token() const noexcept;
 
     /// A number that the file recommends for sampling, or `otherwise`.
     float recommended(llama_model_meta_key key, float otherwise) const;

@@ -48,7 +48,7 @@ void Runner::submit(std::unique_ptr<Job> job) {
     news_.notify_one();
 }
 
-void Runner::run_between_steps(std::function<void(Embedder&)> work) {
+void Runner::run_between_steps(std::function<void(Embedder*)> work) {
     {
         const std::scoped_lock lock(mutex_);
         between_.push_back(std::move(work));
@@ -80,11 +80,13 @@ void Runner::run() {
     const std::scoped_lock lock(mutex_);
     for (auto& job : inbox_)
         job->stream->send({.delta = {}, .error = stopped(), .last = true});
+    for (const auto& work : between_)
+        work(nullptr);
 }
 
 /// Fills free slots and runs one piece of other work. False: stop.
 bool Runner::take_jobs() {
-    std::function<void(Embedder&)> work;
+    std::function<void(Embedder*)> work;
     {
         const std::scoped_lock lock(mutex_);
         if (stopping_) return false;
@@ -101,7 +103,7 @@ bool Runner::take_jobs() {
             between_.pop_front();
         }
     }
-    if (work) work(embedder_);
+    if (work) work(&embedder_);
     return true;
 }
 

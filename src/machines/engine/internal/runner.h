@@ -29,8 +29,8 @@ public:
 
     /// From any thread.
     void submit(std::unique_ptr<Job> job);
-    /// Runs `work` between two steps. From any thread; dropped when the engine stops.
-    void run_between_steps(std::function<void(Embedder&)> work);
+    /// Runs `work` between two steps; with null when the engine stops first. From any thread.
+    void run_between_steps(std::function<void(Embedder*)> work);
     /// Something outside changed: a reader took an event, or a caller left. From any thread.
     void nudge();
     std::uint32_t running() const noexcept { return running_.load(std::memory_order_relaxed); }
@@ -76,7 +76,7 @@ private:
     bool nudged_ = false;
     bool stopping_ = false;
     std::deque<std::unique_ptr<Job>> inbox_;
-    std::deque<std::function<void(Embedder&)>> between_;
+    std::deque<std::function<void(Embedder*)>> between_;
     std::atomic<std::uint32_t> running_ = 0;
     std::thread thread_;
 };

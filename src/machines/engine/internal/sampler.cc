@@ -71,8 +71,8 @@ void Sampler::add_stages(const domain::Sampling& wanted) {
         add(llama_sampler_init_greedy());
         return;
     }
-    const std::uint32_t top_k = wanted.top_k.value_or(
-        static_cast<std::uint32_t>(model_.recommended(LLAMA_MODEL_META_KEY_SAMPLING_TOP_K, 40)));
+    const std::uint32_t top_k = wanted.top_k.value_or(static_cast<std::uint32_t>(
+        std::max(0.0F, model_.recommended(LLAMA_MODEL_META_KEY_SAMPLING_TOP_K, 40))));
     const float top_p =
         wanted.top_p.value_or(model_.recommended(LLAMA_MODEL_META_KEY_SAMPLING_TOP_P, 0.95F));
     const float min_p =
