@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "store/internal/journal.h"
@@ -124,6 +125,73 @@ TEST(Journal, ATornOrForeignFrameEndsTheFile) {
         changed[i] = static_cast<char>(changed[i] ^ 1);
         EXPECT_TRUE(Frame::parse(changed, key).empty()) << i;
     }
+}
+
+/// Files of this process may grow to so many bytes while it lives.
+class SizeLimit {
+public:
+    explicit SizeLimit(rlim_t bytes) {
+        std::signal(SIGXFSZ, SIG_IGN);
+        ::getrlimit(RLIMIT_FSIZE, &before_);
+        const rlimit limit{.rlim_cur = bytes, .rlim_max = before_.rlim_max};
+        ::setrlimit(RLIMIT_FSIZE, &limit);
+    }
+    SizeLimit(const SizeLimit&) = delete;
+    SizeLimit& operator=(const SizeLimit&) = delete;
+    SizeLimit(SizeLimit&&) = delete;
+    SizeLimit& operator=(SizeLimit&&) = delete;
+    ~SizeLimit() { ::setrlimit(RLIMIT_FSIZE, &before_); }
+
+private:
+    rlimit before_{};
+};
+
+TEST(Journal, AFailedAppendLeavesNothingBehind) {
+    TemporaryFolder folder;
+    std::filesystem::create_directory(folder.path());
+    const seal::Hash key = seal::sha256("key");
+    using internal::Frame;
+    const Frame frame(internal::FrameKind::trace, std::string(1000, 'x'), {}, key);
+    auto journal = internal::Journal::open(folder.path(), key);
+    ASSERT_TRUE(journal->start(1).has_value());
+    ASSERT_TRUE(journal->add(frame).has_value());
+    {
+        const SizeLimit limit(1600);  // in the middle of the next frame
+        EXPECT_FALSE(journal->add(frame).has_value());
+        EXPECT_FALSE(journal->add(frame).has_value());
+    }
+    EXPECT_EQ(internal::read_journal(folder.path(), key)->at(0).frames.size(), 1U);
+    ASSERT_TRUE(journal->add(frame).has_value());
+    const auto files = internal::read_journal(folder.path(), key);
+    EXPECT_EQ(files->at(0).frames.size(), 2U);
+    EXPECT_FALSE(files->at(0).torn);
+}
+
+TEST(Crash, ADiskThatHasNoRoomFailsTheRequestAndLosesNothing) {
+    TemporaryFolder folder;
+    std::size_t kept = 0;
+    {
+        const auto store = open_store(folder.path());
+        for (; kept < 20; ++kept)
+            ASSERT_TRUE(append(*store, full_trace(std::to_string(kept))).has_value());
+        ASSERT_TRUE(trace(*store, "1").has_value());
+        {
+            const SizeLimit limit(std::filesystem::file_size(folder.path() / "molly.db-wal"));
+            std::size_t failed = 0;
+            for (std::size_t i = 0; i < 500 && failed == 0; ++i) {
+                const bool done = append(*store, full_trace(std::to_string(kept))).has_value();
+                done ? ++kept : ++failed;
+            }
+            EXPECT_EQ(failed, 1U);
+        }
+        EXPECT_TRUE(append(*store, full_trace("after")).has_value());
+        for (std::size_t i = 0; i < kept; ++i)
+            EXPECT_TRUE(trace(*store, std::to_string(i)).has_value()) << i;
+        EXPECT_TRUE(trace(*store, "after").has_value());
+    }
+    const auto report = verify_log(folder.path());
+    EXPECT_TRUE(report->sound) << report->fault;
+    EXPECT_EQ(report->receipts, kept + 1);
 }
 
 TEST(Journal, RotationKeepsBothFilesUntilTheOldOneIsRetired) {

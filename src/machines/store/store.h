@@ -67,7 +67,7 @@ struct Receipt {
 
 /// Selects traces, newest first.
 struct TraceQuery {
-    std::uint32_t limit = 50;
+    std::uint32_t limit = 50;  ///< at most 10,000
     std::string member;
     std::string target;
     std::string outcome;

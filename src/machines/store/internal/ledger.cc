@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "base/log.h"
 #include "store/internal/object_text.h"
 #include "store/internal/receipt_text.h"
 #include "store/trace_text.h"
@@ -174,24 +173,22 @@ void Ledger::wake() {
     changed_.notify_one();
 }
 
-const std::vector<Row>& Ledger::take() {
+Result<const std::vector<Row>*> Ledger::take() {
     const std::scoped_lock lock(mutex_);
-    if (leaving_.empty() && !rows_.empty()) rotate();
-    return leaving_;
+    if (leaving_.empty() && !rows_.empty()) TRY_DO(rotate());
+    return &leaving_;
 }
 
-void Ledger::rotate() {
+Result<void> Ledger::rotate() {
     std::vector<const Frame*> carried;
     for (const auto& [id, frames] : pending_) {
         for (const Frame& frame : frames)
             carried.push_back(&frame);
     }
-    if (auto rotated = journal_.rotate(sequence_ + 1, carried); !rotated) {
-        log_event(LogLevel::error, "store_journal_failed", {{"error", rotated.error().message()}});
-        return;
-    }
+    TRY_DO(journal_.rotate(sequence_ + 1, carried));
     leaving_.swap(rows_);
     rows_.reserve(rows_worth_storing * 2);
+    return {};
 }
 
 void Ledger::stored() {

@@ -67,8 +67,8 @@ public:
     /// Ends a `wait`.
     void wake();
 
-    /// The rows that SQLite has not taken. The same ones until `stored`.
-    const std::vector<Row>& take();
+    /// The rows that SQLite has not taken. The same ones until `stored`. Errors: as Journal.
+    Result<const std::vector<Row>*> take();
     /// SQLite has committed what `take` gave. Call `sync` first where a power cut matters: pending
     /// departures moved to the other file.
     void stored();
@@ -77,7 +77,7 @@ public:
     Result<void> sync() const { return journal_.sync(); }
 
 private:
-    void rotate();
+    Result<void> rotate();
 
     Journal journal_;
     const seal::Hash key_;

@@ -409,16 +409,20 @@ void SqliteStore::flush() {
 }
 
 void SqliteStore::flush_once() {
-    const std::vector<Row>& rows = ledger_.take();
-    if (rows.empty()) return;
-    Result<void> stored = parts_.tables.store(rows, conversations_, parts_.signer);
-    if (stored && syncer_) stored = ledger_.sync();
-    if (stored) {
-        ledger_.stored();
-    } else if (!failing_) {
+    const Result<void> stored = store_rows();
+    if (!stored && !failing_)
         log_event(LogLevel::error, "store_flush_failed", {{"error", stored.error().message()}});
-    }
+    if (stored && failing_) log_event(LogLevel::info, "store_flush_works_again");
     failing_ = !stored;
+}
+
+Result<void> SqliteStore::store_rows() {
+    TRY(const std::vector<Row>* const rows, ledger_.take());
+    if (rows->empty()) return {};
+    TRY_DO(parts_.tables.store(*rows, conversations_, parts_.signer));
+    if (syncer_) TRY_DO(ledger_.sync());
+    ledger_.stored();
+    return {};
 }
 
 }  // namespace molly::store::internal

@@ -69,6 +69,7 @@ private:
     std::deque<Job> take_jobs();
     void flush();
     void flush_once();
+    Result<void> store_rows();
     void begin_expiry(std::shared_ptr<Promise<Result<std::uint64_t>>> promise);
     void expire_slice(Tables& tables, const std::shared_ptr<Expiry>& expiry);
     void add_spending(const std::string& key_id, std::int64_t day, domain::Money cost);

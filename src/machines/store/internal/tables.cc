@@ -11,6 +11,8 @@
 namespace molly::store::internal {
 namespace {
 
+constexpr std::uint32_t traces_max = 10'000;  // of one query
+
 std::string_view view_of(const seal::Hash& hash) {
     return {reinterpret_cast<const char*>(hash.data()), hash.size()};
 }
@@ -178,7 +180,8 @@ Result<std::vector<domain::Trace>> Tables::traces(const TraceQuery& query) {
                                       joined_conditions(query))));
     const std::int64_t before = query.before ? micros_of(*query.before) : 0;
     rows.query(std::string_view(query.member), std::string_view(query.target),
-               std::string_view(query.outcome), before, std::int64_t{query.limit});
+               std::string_view(query.outcome), before,
+               std::int64_t{std::min(query.limit, traces_max)});
     std::vector<domain::Trace> traces;
     for (;;) {
         TRY(const bool more, rows.next());
