@@ -180,22 +180,32 @@ Result<void> Journal::start(std::uint64_t base) {
     for (const int file : files_) {
         if (::ftruncate(file, 0) != 0) return disk_error("empty");
     }
-    return begin(base);
+    return begin(base, {});
 }
 
-Result<void> Journal::begin(std::uint64_t base) {
+Result<void> Journal::begin(std::uint64_t base, const std::vector<const Frame*>& carried) {
+    const Frame first(FrameKind::start, fmt::format("{} {}", ++generation_, base), {}, key_);
+    std::string bytes = first.bytes();
+    for (const Frame* frame : carried)
+        bytes += frame->bytes();
+    // What an earlier turn left would follow the new frames.
+    if (::ftruncate(files_[current_], 0) != 0) return disk_error("empty");
     end_ = 0;
-    return add(Frame(FrameKind::start, fmt::format("{} {}", ++generation_, base), {}, key_));
+    return write(bytes);
 }
 
 Result<void> Journal::add(const Frame& frame) {
-    auto written = write_at(files_[current_], frame.bytes(), end_);
+    return write(frame.bytes());
+}
+
+Result<void> Journal::write(std::string_view bytes) {
+    auto written = write_at(files_[current_], bytes, end_);
     if (!written) {
         // The next frame begins where this one did; a torn tail would hide it at the next start.
         if (::ftruncate(files_[current_], static_cast<off_t>(end_)) != 0) return disk_error("mend");
         return written;
     }
-    end_ += frame.bytes().size();
+    end_ += bytes.size();
     return {};
 }
 
@@ -203,19 +213,15 @@ Result<void> Journal::rotate(std::uint64_t base, const std::vector<const Frame*>
     const std::size_t old = current_;
     const std::uint64_t old_end = end_;
     current_ = 1 - current_;
-    auto begun = begin(base);
-    for (const Frame* frame : carried) {
-        if (begun) begun = add(*frame);
-    }
+    auto begun = begin(base, carried);
     if (begun) return begun;
-    (void)::ftruncate(files_[current_], 0);
     current_ = old;
     end_ = old_end;
     return begun;
 }
 
 void Journal::retire() noexcept {
-    // A file that cannot be emptied does no harm: its traces are known by their numbers.
+    // A file that stays full does no harm: its traces are known by their numbers.
     (void)!::ftruncate(files_[1 - current_], 0);
 }
 

@@ -70,7 +70,8 @@ public:
 
 private:
     Journal() = default;
-    Result<void> begin(std::uint64_t base);
+    Result<void> begin(std::uint64_t base, const std::vector<const Frame*>& carried);
+    Result<void> write(std::string_view bytes);
 
     std::array<int, 2> files_{-1, -1};
     std::size_t current_ = 0;

@@ -1,6 +1,7 @@
 #pragma once
 // The hot half of the store: commits departures and traces to the journal on the calling thread,
-// chains the receipts, and keeps what SQLite has not taken yet. Safe from any thread.
+// chains the receipts, and keeps what SQLite has not taken yet. Safe from any thread; `take` and
+// `stored` are the database thread's.
 #include <condition_variable>
 #include <cstdint>
 #include <map>
@@ -87,8 +88,8 @@ private:
     bool woken_ = false;
     std::uint64_t sequence_ = 0;
     seal::Hash head_{};
-    std::vector<Row> rows_;                                        // committed since the rotation
-    std::vector<Row> leaving_;                                     // what `take` gave
+    std::vector<Row> rows_;     // committed since the rotation
+    std::vector<Row> leaving_;  // what `take` gave; the database thread's
     std::unordered_map<std::string, std::vector<Frame>> pending_;  // departures, by trace
 };
 
