@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <CLI/CLI.hpp>
+#include <sys/stat.h>
 
 #include "app/commands.h"
 
@@ -179,6 +180,7 @@ ExitCode finish(const General& general, const Result<void>& done) {
 }
 
 int run(int count, char** words) {
+    ::umask(S_IRWXG | S_IRWXO);  // what Molly writes is its owner's alone
     General general;
     general.terminal.language = find_language(count, words);
     const Terminal& terminal = general.terminal;

@@ -86,8 +86,14 @@ Result<void> list(const General& general) {
         return {};
     }
     TRY(const json::value parsed, parse_json(body));
-    std::vector<std::vector<std::string>> rows = {
-        {"id", "ends in", "member", "app", "admin", "created", "state"}};
+    std::vector<std::vector<std::string>> rows;
+    rows.push_back(terminal.words({{"id", "id"},
+                                   {"ends in", "finisce in"},
+                                   {"member", "membro"},
+                                   {"app", "app"},
+                                   {"admin", "amministra"},
+                                   {"created", "creata"},
+                                   {"state", "stato"}}));
     for (const json::value& key : parsed.as_object().at("keys").as_array()) {
         const json::value& scope = key.as_object().at("scope");
         const std::string revoked = text_at(key, "revoked");

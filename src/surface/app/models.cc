@@ -55,7 +55,8 @@ void print_model(const Terminal& terminal, const models::Model& model) {
     row("parameters", "parametri",
         fmt::format("{:.1f} M", static_cast<double>(model.parameters) / 1e6));
     row("context", "contesto", fmt::format("{} token", model.context_tokens));
-    row("chat template", "modello di chat", model.chat_template ? "yes" : "no");
+    row("chat template", "modello di chat",
+        std::string(model.chat_template ? terminal.say("yes", "sì") : terminal.say("no", "no")));
 }
 
 Result<void> list(const General& general) {
@@ -77,7 +78,11 @@ Result<void> list(const General& general) {
             "https://..."));
         return {};
     }
-    std::vector<std::vector<std::string>> rows = {{"name", "size", "architecture", "quantization"}};
+    std::vector<std::vector<std::string>> rows;
+    rows.push_back(terminal.words({{"name", "nome"},
+                                   {"size", "dimensione"},
+                                   {"architecture", "architettura"},
+                                   {"quantization", "quantizzazione"}}));
     for (const models::Model& model : catalogue.list())
         rows.push_back(
             {model.name, byte_size(model.bytes), model.architecture, model.quantization});

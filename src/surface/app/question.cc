@@ -133,7 +133,7 @@ Result<std::string> explanation_of(Api& api, const Terminal& terminal, const std
                                terminal.say("latency", "latenza"), number_at(&one, "latency_ms"),
                                terminal.say("cost", "costo"), text_at(&one, "cost"));
         } else {
-            out += fmt::format("{} {}\n", terminal.say("excluded by", "esclusa da"), excluded);
+            out += fmt::format("{} {}\n", terminal.say("excluded:", "esclusa:"), excluded);
         }
     }
     out.pop_back();

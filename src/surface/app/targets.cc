@@ -48,8 +48,14 @@ Result<void> show(const General& general, bool probe) {
     }
     TRY(const json::value parsed, parse_json(body));
     std::vector<std::vector<std::string>> rows;
-    rows.push_back({"name", "tier", "model", "endpoint", "can", "quality", "first token",
-                    std::string(terminal.say("health", "stato"))});
+    rows.push_back(terminal.words({{"name", "nome"},
+                                   {"tier", "livello"},
+                                   {"model", "modello"},
+                                   {"endpoint", "indirizzo"},
+                                   {"can", "sa fare"},
+                                   {"quality", "qualità"},
+                                   {"first token", "primo token"},
+                                   {"health", "stato"}}));
     const json::value* targets = parsed.as_object().if_contains("targets");
     if (targets != nullptr && targets->is_array()) {
         for (const json::value& value : targets->get_array()) {

@@ -62,6 +62,14 @@ ExitCode exit_code_of(const Error& error) noexcept {
     return exit_failed;
 }
 
+std::vector<std::string> Terminal::words(
+    std::initializer_list<std::pair<std::string_view, std::string_view>> pairs) const {
+    std::vector<std::string> row;
+    for (const auto& [english, italian] : pairs)
+        row.emplace_back(say(english, italian));
+    return row;
+}
+
 void Terminal::line(std::string_view text) const {
     put(stdout, fmt::format("{}\n", text));
 }

@@ -2,8 +2,10 @@
 // What a person sees: answers on standard output, everything else on standard error.
 #include <chrono>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/language.h"
@@ -32,6 +34,9 @@ struct Terminal {
     std::string_view say(std::string_view english, std::string_view italian) const {
         return molly::say(language, english, italian);
     }
+    /// A row of words in that language.
+    std::vector<std::string> words(
+        std::initializer_list<std::pair<std::string_view, std::string_view>> pairs) const;
     /// A line of the result.
     void line(std::string_view text) const;
     /// Text of the result as it is, at once.

@@ -76,7 +76,14 @@ Result<void> list(const General& general, const TraceOptions& options) {
         return {};
     }
     std::vector<std::vector<std::string>> rows;
-    rows.push_back({"time (UTC)", "id", "outcome", "class", "target", "tokens", "ms", "member"});
+    rows.push_back(terminal.words({{"time (UTC)", "ora (UTC)"},
+                                   {"id", "id"},
+                                   {"outcome", "esito"},
+                                   {"class", "classe"},
+                                   {"target", "destinazione"},
+                                   {"tokens", "token"},
+                                   {"ms", "ms"},
+                                   {"member", "membro"}}));
     for (const json::value& trace : traces.get_array()) {
         const json::value& usage = child(trace, "usage");
         rows.push_back({text_at(trace, "time").substr(0, 19), text_at(trace, "id"),
@@ -107,9 +114,8 @@ void print_candidate(const Terminal& terminal, const json::value& candidate) {
     const std::string excluded = text_at(candidate, "excluded_by");
     terminal.line(fmt::format(
         "  {} ({}): {}", text_at(candidate, "target"), text_at(candidate, "tier"),
-        excluded.empty()
-            ? std::string(terminal.say("admitted", "ammessa"))
-            : fmt::format("{} {}", terminal.say("excluded by", "esclusa da"), excluded)));
+        excluded.empty() ? std::string(terminal.say("admitted", "ammessa"))
+                         : fmt::format("{} {}", terminal.say("excluded:", "esclusa:"), excluded)));
 }
 
 void print_trace(const Terminal& terminal, const json::value& trace) {
