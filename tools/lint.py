@@ -4,7 +4,7 @@
 Usage: lint.py quick|full [--seconds N] [--jobs N] [FILE...]
 
 quick   parses every file; files that changed get the lint that finds most for its time as well, the last changed first,
-        until --seconds (480) are over. Changed is what differs from where the branch left main (MOLLY_BASE overrides);
+        until --seconds (300) are over. Changed is what differs from where the branch left main (MOLLY_BASE overrides);
         on main itself, from the commit of a day ago.
 full    all checks of .clang-tidy on every file; several times as long
 
@@ -118,7 +118,7 @@ def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument('mode', choices=['quick', 'full'])
     parser.add_argument('files', nargs='*')
-    parser.add_argument('--seconds', type=float, default=480)
+    parser.add_argument('--seconds', type=float, default=300)
     parser.add_argument('--jobs', type=int, default=os.cpu_count())
     options = parser.parse_intermixed_args()
     known = commands()
