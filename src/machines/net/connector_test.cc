@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <latch>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -327,13 +328,14 @@ TEST_F(ConnectorTest, BoundsHeadersAndRefusesUnaskedBytes) {
 TEST_F(ConnectorTest, KeepsOnlySoManyConnectionsForSoLong) {
     ConnectorOptions options;
     options.idle_max = 1;
-    options.idle_expiry = milliseconds(60);
+    options.idle_expiry = milliseconds(500);
     connector_ = make_connector(options);
     std::atomic<int> open = 0;
+    std::latch together(3);
     RawServer server([&](RawPeer& peer) {
         ++open;
         while (!peer.read_message().empty()) {
-            std::this_thread::sleep_for(milliseconds(20));
+            together.arrive_and_wait();
             peer.send(plain_reply);
         }
         --open;
@@ -351,12 +353,15 @@ TEST_F(ConnectorTest, KeepsOnlySoManyConnectionsForSoLong) {
             ++done;
         });
     }
-    while (done < 3)
-        std::this_thread::sleep_for(milliseconds(1));
-    std::this_thread::sleep_for(milliseconds(10));
-    EXPECT_EQ(open, 1);
-    std::this_thread::sleep_for(milliseconds(120));
-    EXPECT_EQ(open, 0);
+    const auto becomes = [&open](int count) {
+        for (int i = 0; i < 5000 && open != count; ++i)
+            std::this_thread::sleep_for(milliseconds(1));
+        return open == count;
+    };
+    together.wait();
+    EXPECT_TRUE(becomes(1));
+    EXPECT_EQ(done, 3);
+    EXPECT_TRUE(becomes(0));
 }
 
 TEST_F(ConnectorTest, TalksToOurOwnServer) {

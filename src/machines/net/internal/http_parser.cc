@@ -264,13 +264,13 @@ Fed RequestParser::feed(std::string_view bytes) {
 }
 
 bool RequestParser::keep_alive() const noexcept {
-    return impl_->reader->is_done() && impl_->reader->keep_alive();
+    return impl_->reader && impl_->reader->is_done() && impl_->reader->keep_alive();
 }
 bool RequestParser::expects_continue() const noexcept {
-    return impl_->reader->expects_continue();
+    return impl_->reader && impl_->reader->expects_continue();
 }
 bool RequestParser::http_1_0() const noexcept {
-    return impl_->reader->http_1_0();
+    return impl_->reader && impl_->reader->http_1_0();
 }
 
 class ReplyParser::Impl {
