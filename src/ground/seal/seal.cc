@@ -1,12 +1,14 @@
 #include "seal/seal.h"
 
+#include <array>
 #include <cstring>
 #include <memory>
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <openssl/core_names.h>
 #include <openssl/evp.h>
-#include <openssl/hmac.h>
+#include <openssl/params.h>
 #include <sodium.h>
 #include <unistd.h>
 
@@ -43,6 +45,23 @@ public:
 private:
     std::unique_ptr<EVP_MD_CTX, FreeDigest> context_;
 };
+
+struct FreeMac {
+    void operator()(EVP_MAC_CTX* context) const noexcept { ::EVP_MAC_CTX_free(context); }
+};
+using Mac = std::unique_ptr<EVP_MAC_CTX, FreeMac>;
+
+/// HMAC-SHA-256 without a key yet; both algorithms are fetched here, once per thread.
+Mac make_mac() {
+    static EVP_MAC* const algorithm = ::EVP_MAC_fetch(nullptr, OSSL_MAC_NAME_HMAC, nullptr);
+    Mac context(::EVP_MAC_CTX_new(algorithm));
+    std::string digest = "SHA256";
+    const std::array parameters = {
+        ::OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest.data(), 0),
+        ::OSSL_PARAM_construct_end()};
+    MOLLY_ASSERT(context && ::EVP_MAC_CTX_set_params(context.get(), parameters.data()) == 1);
+    return context;
+}
 
 Digest& fresh_digest() {
     thread_local Digest digest;
@@ -105,9 +124,12 @@ Result<Hash> sha256_file(const std::filesystem::path& path,
 }
 
 Hash keyed_hash(std::string_view key, std::string_view bytes) {
+    thread_local const Mac context = make_mac();
     Hash hash{};
-    MOLLY_ASSERT(::HMAC(::EVP_sha256(), key.data(), static_cast<int>(key.size()), bytes_of(bytes),
-                        bytes.size(), hash.data(), nullptr) != nullptr);
+    std::size_t size = 0;
+    MOLLY_ASSERT(::EVP_MAC_init(context.get(), bytes_of(key), key.size(), nullptr) == 1);
+    MOLLY_ASSERT(::EVP_MAC_update(context.get(), bytes_of(bytes), bytes.size()) == 1);
+    MOLLY_ASSERT(::EVP_MAC_final(context.get(), hash.data(), &size, hash.size()) == 1);
     return hash;
 }
 
