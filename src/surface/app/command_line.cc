@@ -1,5 +1,6 @@
 #include "app/command_line.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <utility>
@@ -34,6 +35,42 @@ std::vector<std::string> split(std::string_view words) {
         words.remove_prefix(std::min(word.size() + 1, words.size()));
     }
     return out;
+}
+
+/// Only one of `choices`, which the help shows instead of a type.
+void narrow(CLI::Option* option, std::string_view choices) {
+    std::string shown(choices);
+    std::replace(shown.begin(), shown.end(), ' ', '|');
+    option->type_name(shown)->check(CLI::IsMember(split(choices)).description(""));
+}
+
+/// What the parser itself says, in the person's language. Before any command is added, because
+/// commands inherit it.
+void speak(CLI::App& app, const Terminal& terminal) {
+    const auto say = [&terminal](std::string_view english, std::string_view italian) {
+        return std::string(terminal.say(english, italian));
+    };
+    app.option_defaults()->group(say("Options", "Opzioni"));
+    app.set_help_flag("-h,--help", say("this help", "questo aiuto"));
+    CLI::FormatterBase& formatter = *app.get_formatter();
+    formatter.label("Usage", say("Usage", "Uso"));
+    formatter.label("Options", say("Options", "Opzioni"));
+    formatter.label("OPTIONS", say("OPTIONS", "OPZIONI"));
+    formatter.label("Positionals", say("Words", "Parole"));
+    formatter.label("Subcommands", say("Commands", "Comandi"));
+    formatter.label("Subcommand", say("Command", "Comando"));
+    formatter.label("SUBCOMMAND", say("COMMAND", "COMANDO"));
+    formatter.label("SUBCOMMANDS", say("COMMANDS", "COMANDI"));
+    formatter.label("REQUIRED", say("(required)", "(obbligatorio)"));
+    app.failure_message([terminal](const CLI::App*, const CLI::Error& error) {
+        std::string_view kind = terminal.say("wrong use", "uso errato");
+        if (error.get_name() == "ExtrasError") kind = terminal.say("not known", "non conosciuto");
+        if (error.get_name() == "RequiredError") kind = terminal.say("missing", "manca");
+        if (error.get_name() == "ValidationError")
+            kind = terminal.say("not allowed", "valore non ammesso");
+        return "molly: " + std::string(kind) + ": " + error.what() + "\n" +
+               std::string(terminal.say("--help shows how", "--help mostra come")) + "\n";
+    });
 }
 
 void collect(const CLI::App& app, const std::string& path, std::vector<Words>& out) {
@@ -100,7 +137,7 @@ std::string Command::said(Text text) const {
 
 Command Command::add(const char* name, Text what) {
     CLI::App* command = app_->add_subcommand(name, said(what));
-    command->fallthrough();
+    command->group(said({"Commands", "Comandi"}))->fallthrough();
     return {*line_, *command};
 }
 
@@ -125,13 +162,13 @@ Command& Command::option(const char* name, std::string& out, Text what) {
 }
 
 Command& Command::choice(const char* name, std::string& out, Text what, std::string_view choices) {
-    app_->add_option(name, out, said(what))->check(CLI::IsMember(split(choices)));
+    narrow(app_->add_option(name, out, said(what)), choices);
     return *this;
 }
 
 Command& Command::choices(const char* name, std::vector<std::string>& out, Text what,
                           std::string_view choices) {
-    app_->add_option(name, out, said(what))->check(CLI::IsMember(split(choices)));
+    narrow(app_->add_option(name, out, said(what)), choices);
     return *this;
 }
 
@@ -141,12 +178,16 @@ Command& Command::option(const char* name, std::vector<std::string>& out, Text w
 }
 
 Command& Command::option(const char* name, std::uint32_t& out, Text what, std::uint32_t max) {
-    app_->add_option(name, out, said(what))->check(CLI::Range(0U, max));
+    app_->add_option(name, out, said(what))
+        ->type_name("N")
+        ->check(CLI::Range(0U, max).description(""));
     return *this;
 }
 
 Command& Command::option(const char* name, double& out, Text what) {
-    app_->add_option(name, out, said(what))->check(CLI::NonNegativeNumber);
+    app_->add_option(name, out, said(what))
+        ->type_name("N")
+        ->check(CLI::Range(0.0, 1e12).description(""));
     return *this;
 }
 
@@ -185,6 +226,7 @@ int run(int count, char** words) {
     general.terminal.language = find_language(count, words);
     const Terminal& terminal = general.terminal;
     CLI::App app(std::string(terminal.say(purpose.english, purpose.italian)), "molly");
+    speak(app, terminal);
     app.require_subcommand(0, 1);
     app.footer(std::string(terminal.say(closing.english, closing.italian)));
     CommandLine line{app, general, {}};
