@@ -1,5 +1,6 @@
 #include "gateway/exchange.h"
 
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -81,8 +82,16 @@ Task<void> Exchange::send_json(std::string body) {
     co_await send(200, "application/json", std::move(body), net::Headers());
 }
 
+Error Exchange::told(const Error& error) const {
+    const bool owner = authenticated && key.id == options.local_key_id;
+    if (!owner || language == Language::english) return error;
+    Error out(error.code(), error.message_italian());
+    if (error.retry_after()) std::ignore = std::move(out).retry_after(*error.retry_after());
+    return std::move(out).reason(error.reason()).param(error.param());
+}
+
 Task<void> Exchange::send_error(const Error& error, net::Headers more) {
-    const dialects::ErrorReply shaped = shape_error(shape, language, error, request_id);
+    const dialects::ErrorReply shaped = shape_error(shape, language, told(error), request_id);
     if (const auto wait = error.retry_after())
         more.emplace_back("retry-after", std::to_string(wait->count()));
     if (error.code() == ErrorCode::unauthenticated)

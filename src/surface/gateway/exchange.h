@@ -31,6 +31,9 @@ public:
     Task<void> send(int status, std::string_view content_type, std::string body);
     Task<void> send(int status, std::string_view content_type, std::string body, net::Headers more);
     Task<void> send_json(std::string body);
+    /// The error as this caller should read it: the owner's own command line in its language, in
+    /// every dialect.
+    Error told(const Error& error) const;
     /// An error in the dialect of the path.
     Task<void> send_error(const Error& error);
     Task<void> send_error(const Error& error, net::Headers more);

@@ -246,6 +246,7 @@ TEST_F(GatewayTest, a_failure_before_the_first_piece_is_an_http_error) {
     EXPECT_FALSE(reply.streamed);
     EXPECT_EQ(reply.status, 429);
     EXPECT_EQ(reply.header("retry-after"), "7");
+    EXPECT_THAT(reply.body, HasSubstr("slow down (attempts: small rate_limited)"));
     EXPECT_NE(reply.header("x-molly-receipt"), "");
 }
 
@@ -429,6 +430,10 @@ TEST_F(GatewayTest, the_owners_token_stands_for_a_key) {
     build(options);
     EXPECT_EQ(call("GET", "/molly/v1/whoami", "", {}, "local-token").status, 200);
     EXPECT_EQ(call("GET", "/molly/v1/whoami", "", {}, "local-tokex").status, 401);
+    const Reply italian = call("POST", "/v1/chat/completions",
+                               R"({"model":"nobody","messages":[{"role":"user","content":"x"}]})",
+                               {{"accept-language", "it"}}, "local-token");
+    EXPECT_THAT(italian.body, HasSubstr("nessuna destinazione"));
 }
 
 TEST_F(GatewayTest, health_without_a_key_says_only_that_it_lives) {

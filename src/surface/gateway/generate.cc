@@ -190,7 +190,8 @@ Task<void> answer_stream(Exchange& exchange, Answer& answer, domain::Request req
         co_await keep_conversation(exchange, answer, *answered);
         [[maybe_unused]] const auto sent = co_await stream->end(answered->response);
     } else if (stream->is_open()) {
-        [[maybe_unused]] const auto sent = co_await stream->fail_open(answered.error());
+        const Error error = exchange.told(answered.error());
+        [[maybe_unused]] const auto sent = co_await stream->fail_open(error);
     } else {
         co_await stream->retire();
         co_await exchange.send_error(answered.error(), headers_of(answer, nullptr));

@@ -1,5 +1,6 @@
 #include "pipeline/internal/attempts.h"
 
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -32,7 +33,8 @@ Error naming_attempts(const Error& error, const std::vector<domain::Attempt>& at
                             attempt.failed ? to_string(*attempt.failed) : "answered");
     }
     Error named(error.code(), fmt::format("{} (attempts: {})", error.message(), list));
-    if (error.retry_after()) named = std::move(named).retry_after(*error.retry_after());
+    // Assigning the result to itself would empty the message.
+    if (error.retry_after()) std::ignore = std::move(named).retry_after(*error.retry_after());
     return std::move(named)
         .reason(error.reason())
         .param(error.param())
