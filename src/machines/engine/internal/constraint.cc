@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string_view>
 #include <utility>
 
 namespace molly::engine {
@@ -11,11 +12,15 @@ SortedVocabulary::SortedVocabulary(const Model& model)
     std::iota(tokens_.begin(), tokens_.end(), 0);
     std::ranges::sort(tokens_, {},
                       [&](Token token) -> const std::string& { return model.piece(token); });
+    for (const Token token : tokens_) {
+        starts_.push_back(bytes_.size());
+        bytes_ += model.piece(token);
+    }
+    starts_.push_back(bytes_.size());
     for (std::size_t place = 1; place < tokens_.size(); ++place) {
-        const std::string& before = model.piece(tokens_[place - 1]);
-        const std::string& piece = model.piece(tokens_[place]);
-        shared_[place] =
-            static_cast<std::size_t>(std::ranges::mismatch(before, piece).in1 - before.begin());
+        const std::string_view before = piece(place - 1);
+        const auto differs = std::ranges::mismatch(before, piece(place)).in1;
+        shared_[place] = static_cast<std::size_t>(differs - before.begin());
     }
 }
 
@@ -63,21 +68,23 @@ Result<std::vector<bool>> Constraint::allowed() {
     const auto start = matcher_.current();
     std::vector<GrammarMatcher::State> path = {start};  // after 0, 1, 2, ... bytes of the token
     for (std::size_t place = 0; place < vocabulary_.tokens().size(); ++place) {
-        const Token token = vocabulary_.tokens()[place];
-        const std::string& piece = model.piece(token);
         path.resize(std::min(path.size(), vocabulary_.shared(place) + 1));
+        const std::string_view piece = vocabulary_.piece(place);
         while (path.size() <= piece.size() && path.back() != GrammarMatcher::dead) {
-            const auto next = std::string_view(piece).substr(path.size() - 1, 1);
-            TRY(const auto state, matcher_.after(path.back(), next));
-            path.push_back(state);
+            const auto byte = static_cast<std::uint8_t>(piece[path.size() - 1]);
+            path.push_back(matcher_.step(path.back(), byte));
         }
         const bool whole = path.size() == piece.size() + 1 && path.back() != GrammarMatcher::dead;
-        allowed[static_cast<std::size_t>(token)] = whole && !piece.empty();
+        allowed[static_cast<std::size_t>(vocabulary_.tokens()[place])] = whole && !piece.empty();
+    }
+    TRY_DO(matcher_.check());
+    for (std::size_t index = 0; index < allowed.size(); ++index) {
+        const auto token = static_cast<Token>(index);
         if (model.ends_answer(token)) {
-            allowed[static_cast<std::size_t>(token)] = matcher_.may_end(start);
+            allowed[index] = matcher_.may_end(start);
         } else if (matcher_.names_tokens(start)) {
-            TRY(const auto by_id, matcher_.after_token(start, static_cast<std::uint32_t>(token)));
-            if (by_id != GrammarMatcher::dead) allowed[static_cast<std::size_t>(token)] = true;
+            TRY(const auto by_id, matcher_.after_token(start, static_cast<std::uint32_t>(index)));
+            if (by_id != GrammarMatcher::dead) allowed[index] = true;
         }
     }
     return allowed;

@@ -17,6 +17,10 @@ public:
     explicit SortedVocabulary(const Model& model);
 
     const std::vector<Token>& tokens() const noexcept { return tokens_; }  ///< in byte order
+    /// The bytes of the token at this place; one after the other in memory.
+    std::string_view piece(std::size_t place) const {
+        return std::string_view(bytes_).substr(starts_[place], starts_[place + 1] - starts_[place]);
+    }
     /// Bytes that the token at this place shares with the one before it.
     std::size_t shared(std::size_t place) const { return shared_[place]; }
     const Model& model() const noexcept { return model_; }
@@ -25,6 +29,8 @@ private:
     const Model& model_;
     std::vector<Token> tokens_;
     std::vector<std::size_t> shared_;
+    std::string bytes_;
+    std::vector<std::size_t> starts_;  // one more than tokens
 };
 
 class Constraint {

@@ -94,8 +94,8 @@ GrammarMatcher::State GrammarMatcher::intern(std::vector<Stack> stacks) {
     return id;
 }
 
-GrammarMatcher::State GrammarMatcher::step(State from, std::uint8_t byte) {
-    if (states_[from].next[byte] != unknown) return states_[from].next[byte];
+GrammarMatcher::State GrammarMatcher::explore(State from, std::uint8_t byte) {
+    if (overflow_) return dead;
     std::vector<Stack> todo;
     const std::vector<Stack> stacks = states_[from].stacks;
     for (const Stack stack : stacks) {
@@ -114,13 +114,18 @@ GrammarMatcher::State GrammarMatcher::step(State from, std::uint8_t byte) {
     return next;
 }
 
-Result<GrammarMatcher::State> GrammarMatcher::checked(State state) const {
-    if (!overflow_) return state;
+Result<void> GrammarMatcher::check() const {
+    if (!overflow_) return {};
     return fail(Error(ErrorCode::exhausted,
                       "the grammar or schema is too ambiguous to follow; make its alternatives "
                       "begin differently")
                     .italian("la grammatica o lo schema è troppo ambiguo; le alternative devono "
                              "cominciare in modo diverso"));
+}
+
+Result<GrammarMatcher::State> GrammarMatcher::checked(State state) const {
+    TRY_DO(check());
+    return state;
 }
 
 Result<GrammarMatcher::State> GrammarMatcher::after(State from, std::string_view bytes) {

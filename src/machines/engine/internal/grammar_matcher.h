@@ -36,6 +36,12 @@ public:
 
     /// Errors: exhausted, when the grammar is too ambiguous to follow within the limits.
     Result<State> after(State from, std::string_view bytes);
+    /// The same for one byte, for walks over a whole vocabulary: ask `check` when it is over.
+    State step(State from, std::uint8_t byte) {
+        const State known = states_[from].next[byte];
+        return known != unknown ? known : explore(from, byte);
+    }
+    Result<void> check() const;
     /// After a token that the grammar names by id; dead when it names none that fits.
     Result<State> after_token(State from, std::uint32_t token);
     /// Both of the above together: the token may fit by its bytes, by its id, or by both.
@@ -62,7 +68,7 @@ private:
     Stack after_element(Stack stack);
     void expand(std::vector<Stack> todo, std::vector<Stack>& out);
     State intern(std::vector<Stack> stacks);
-    State step(State from, std::uint8_t byte);
+    State explore(State from, std::uint8_t byte);
     Result<State> checked(State state) const;
     void start();
 
