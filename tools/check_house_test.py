@@ -62,6 +62,7 @@ PLANTED = [
     ('bit_cast', ROUTER, 'auto p = std::bit_cast<Permit>(q);', 'could forge a permit'),
     ('cast through void', ROUTER, 'auto p = static_cast<Permit*>(static_cast<void*>(q));', 'could forge a permit'),
     ('braces in co_await', ROUTER, 'Task<void> f() { co_await g(Key{1, 2}); }', 'braces inside a co_await'),
+    ('conditional in co_await', ROUTER, 'Task<void> f() { co_await g(a ? b() : c()); }', 'a conditional inside a co_await'),
     ('plain braces in co_await', ROUTER, 'Task<void> f() {\n    co_await Key{1};\n}', 'braces inside a co_await'),
     ('lambda on the spot', ROUTER, 'auto t = [&]() -> Task<void> { co_return; }();', 'called on the spot'),
     ('generic lambda on the spot', ROUTER, 'auto t = [x]<class T>(T y) -> Task<void> { co_await y; }(1);', 'called on the spot'),

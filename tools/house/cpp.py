@@ -54,6 +54,18 @@ def co_await_braces(text):
             i += 1
 
 
+def co_await_conditionals(text):
+    """Lines where a co_await's arguments hold a conditional: GCC 12 destroys a temporary of it twice."""
+    for match in re.finditer(r'\bco_await\b', text):
+        depth, i = 0, match.end()
+        while i < len(text) and depth >= 0 and not (text[i] in ';,' and depth == 0):
+            depth += {'(': 1, ')': -1}.get(text[i], 0)
+            if text[i] == '?' and depth > 0:
+                yield line_of(text, match.start())
+                break
+            i += 1
+
+
 def lambdas_called_on_the_spot(text):
     """Lines of capturing lambda coroutines that are called where they are written: they outlive their captures."""
     for match in re.finditer(r'\[', text):

@@ -91,6 +91,8 @@ def _file_faults(module, path):
 def _body_faults(text):
     for line in cpp.co_await_braces(text):
         yield line, 'braces inside a co_await expression: name the value on the line above'
+    for line in cpp.co_await_conditionals(text):
+        yield line, 'a conditional inside a co_await expression: name the value on the line above'
     for line in cpp.lambdas_called_on_the_spot(text):
         yield line, 'a capturing lambda coroutine called on the spot outlives its captures: pass the lambda to spawn'
     for first, last in cpp.function_bodies(text):
