@@ -82,16 +82,28 @@ public:
         stack.push_string(part);
         return refuse_nul(part, error);
     }
-    bool on_number_part(string_view /*part*/, error_code& /*error*/) { return true; }
+    bool on_number_part(string_view part, error_code& /*error*/) {
+        number_text_ += part;
+        return true;
+    }
     bool on_int64(std::int64_t value, string_view /*text*/, error_code& /*error*/) {
+        number_text_.clear();
         stack.push_int64(value);
         return true;
     }
     bool on_uint64(std::uint64_t value, string_view /*text*/, error_code& /*error*/) {
+        number_text_.clear();
         stack.push_uint64(value);
         return true;
     }
-    bool on_double(double value, string_view /*text*/, error_code& error) {
+    /// Boost's own double may be one unit off in its last place; from_chars is exact.
+    bool on_double(double value, string_view text, error_code& error) {
+        number_text_ += text;
+        double exact = 0;
+        const char* end = number_text_.data() + number_text_.size();
+        const auto read = std::from_chars(number_text_.data(), end, exact);
+        if (read.ec == std::errc() && read.ptr == end) value = exact;
+        number_text_.clear();
         if (!std::isfinite(value)) return refuse("number out of range", error);
         stack.push_double(value);
         return true;
@@ -142,9 +154,10 @@ private:
     }
 
     json::storage_ptr storage_;
-    std::string key_text_;    // the keys of all open objects, one after the other
-    std::vector<Key> keys_;   // and where each of them lies
-    std::vector<Open> open_;  // where each open object's keys begin
+    std::string number_text_;  // of the number that is being read
+    std::string key_text_;     // the keys of all open objects, one after the other
+    std::vector<Key> keys_;    // and where each of them lies
+    std::vector<Open> open_;   // where each open object's keys begin
 };
 
 /// Characters that a JSON string holds as they are, without a look at what follows them.
