@@ -1,4 +1,4 @@
-# molly_module(<band> <name> "<purpose>" [USES <earlier modules>...] [LINKS <libraries>...]
+# molly_module(<band> <name> "<purpose>" [USES <earlier modules>...] [LINKS <libraries>...] [EXPORTS <libraries>...]
 #              [TEST_USES <earlier modules>...] [TEST_LINKS <libraries>...])
 # Declares src/<band>/<name> as one static library. USES may name only modules declared before it, so the order of
 # src/CMakeLists.txt is the dependency order and a cycle cannot be written down. Each module has its own include root,
@@ -6,8 +6,20 @@
 find_package(GTest REQUIRED)
 include(GoogleTest)
 
+# Parses what nearly every source includes once per build tree (MOLLY_PCH). Every target has base's definitions, because
+# base exports the libraries of those headers; with other definitions GCC would not take the precompiled header.
+function(molly_precompile target)
+  if(NOT MOLLY_PCH)
+    return()
+  elseif(target STREQUAL molly_base)
+    target_precompile_headers(${target} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/precompiled.h)
+  else()
+    target_precompile_headers(${target} REUSE_FROM molly_base)
+  endif()
+endfunction()
+
 function(molly_module band name purpose)
-  cmake_parse_arguments(arg "" "" "USES;LINKS;TEST_USES;TEST_LINKS" ${ARGN})
+  cmake_parse_arguments(arg "" "" "USES;LINKS;EXPORTS;TEST_USES;TEST_LINKS" ${ARGN})
   foreach(used IN LISTS arg_USES arg_TEST_USES)
     if(NOT TARGET molly_${used})
       message(FATAL_ERROR "module ${name} uses ${used}, which is not declared before it")
@@ -26,7 +38,8 @@ function(molly_module band name purpose)
   if(sources)
     add_library(molly_${name} STATIC ${sources})
     target_include_directories(molly_${name} PUBLIC ${root})
-    target_link_libraries(molly_${name} PUBLIC ${arg_USES} PRIVATE ${arg_LINKS})
+    target_link_libraries(molly_${name} PUBLIC ${arg_USES} ${arg_EXPORTS} PRIVATE ${arg_LINKS})
+    molly_precompile(molly_${name})
   else()
     add_library(molly_${name} INTERFACE)
     target_include_directories(molly_${name} INTERFACE ${root})
@@ -35,6 +48,7 @@ function(molly_module band name purpose)
   if(tests AND MOLLY_TESTS)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE molly_${name} ${arg_TEST_USES} ${arg_LINKS} ${arg_TEST_LINKS} GTest::gmock GTest::gtest_main)
+    molly_precompile(${name}_test)
     gtest_discover_tests(${name}_test TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
   endif()
 endfunction()

@@ -3,7 +3,7 @@ import re
 from dataclasses import dataclass, field
 
 BANDS = ['ground', 'machines', 'judgement', 'action', 'surface']
-_KEYWORDS = {'USES', 'LINKS', 'TEST_USES', 'TEST_LINKS'}
+_KEYWORDS = {'USES', 'LINKS', 'EXPORTS', 'TEST_USES', 'TEST_LINKS'}
 
 
 @dataclass

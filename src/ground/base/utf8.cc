@@ -71,7 +71,7 @@ std::string Utf8Stream::push(std::string_view piece) {
     text += piece;
     const std::size_t tail = utf8_incomplete_tail(text);
     held_ = text.substr(text.size() - tail);
-    text.resize(text.size() - tail);
+    text.erase(text.size() - tail);
     if (utf8_valid(text)) return text;
     std::string mended;
     for (std::string_view rest = text; !rest.empty();) {
