@@ -34,8 +34,8 @@ TEST(Sha256, MatchesTheStandardsExamples) {
 
 TEST(Sha256, ALinkIsTheHashOfBothParts) {
     const Hash previous = sha256("first");
-    const std::string joined =
-        std::string(reinterpret_cast<const char*>(previous.data()), previous.size()) + "second";
+    std::string joined(reinterpret_cast<const char*>(previous.data()), previous.size());
+    joined.append("second");
     EXPECT_EQ(sha256_link(previous, "second"), sha256(joined));
 }
 

@@ -29,14 +29,14 @@ std::string AnswerText::push(std::string_view bytes) {
         first = std::min(first, text.find(stop));
     if (first != std::string::npos) {
         stopped_ = true;
-        text.resize(first);
+        text.erase(first);
         return text;
     }
     std::size_t hold = 0;
     for (const auto& stop : stops_)
         hold = std::max(hold, overlap(text, stop));
     held_ = text.substr(text.size() - hold);
-    text.resize(text.size() - hold);
+    text.erase(text.size() - hold);
     return text;
 }
 
