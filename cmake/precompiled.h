@@ -1,5 +1,5 @@
-// What nearly every source file includes, parsed once per build tree. A file still includes what it uses:
-// the clang preset builds without this.
+// What nearly every source file includes, parsed once per build tree. A file still includes what it
+// uses: the clang preset builds without this.
 #include <algorithm>
 #include <array>
 #include <atomic>
