@@ -67,6 +67,11 @@ const std::map<std::string, Reader, std::less<>>& readers() {
         {"metadata", read_metadata},
         {"length", read_length},
         {"needs", read_needs},
+        {"stream",
+         [](const Line& line, Request& request) -> Result<void> {
+             request.stream = line.rest == "yes";
+             return {};
+         }},
         {"model",
          [](const Line& line, Request& request) -> Result<void> {
              request.model = line.rest;

@@ -10,7 +10,8 @@ TEST(Conversation, IsKnownByItsMemberAndItsFirstTurns) {
     asked.caller.member = "anna";
     asked.messages.push_back(domain::text_message(domain::Role::user, "ciao"));
     const std::string name = conversation_of(asked, "key");
-    EXPECT_EQ(name.size(), 32U);
+    EXPECT_TRUE(name.starts_with("anna/"));
+    EXPECT_EQ(name.size(), 37U);
     asked.messages.push_back(domain::text_message(domain::Role::user, "second"));
     EXPECT_EQ(conversation_of(asked, "key"), name);
     EXPECT_NE(conversation_of(asked, "other key"), name);
@@ -18,6 +19,9 @@ TEST(Conversation, IsKnownByItsMemberAndItsFirstTurns) {
     EXPECT_NE(conversation_of(asked, "key"), name);
     asked.extensions.conversation = "7";
     EXPECT_EQ(conversation_of(asked, "key"), "bruno/7");
+    asked.caller.member = "anna";
+    asked.extensions.conversation = name.substr(5);
+    EXPECT_EQ(conversation_of(asked, "key"), name) << "whoever knows the name may say it";
     asked.extensions.conversation.clear();
     asked.messages.clear();
     EXPECT_EQ(conversation_of(asked, "key"), "");

@@ -51,6 +51,7 @@ protected:
         request.id = "r" + std::to_string(++asked_);
         request.dialect = "openai";
         request.model = "auto";
+        request.stream = true;
         request.caller.member = "anna";
         request.caller.key_id = "k1";
         request.messages.push_back(domain::text_message(domain::Role::user, std::move(text)));
@@ -161,6 +162,21 @@ TEST_F(PipelineTest, ATargetThatDiesMidStreamTruncatesAndIsNotReplaced) {
     EXPECT_EQ(trace().outcome, Outcome::truncated);
     EXPECT_EQ(trace().target, "office");
     EXPECT_GT(trace().usage.answer_tokens, 0U);
+}
+
+TEST_F(PipelineTest, AnAnswerThatIsNotStreamedMayBeReplacedUntilItIsWhole) {
+    Script dying = fails(ErrorCode::upstream_failed);
+    dying.deltas.push_back(piece("metà"));
+    add("home", Tier::t0, 0.5, says("da casa"));
+    add("office", Tier::t1, 0.9, dying);
+    domain::Request whole = request();
+    whole.stream = false;
+    const auto answered = run(whole);
+    ASSERT_TRUE(answered);
+    EXPECT_EQ(answered->response.text.text(), "da casa");
+    EXPECT_EQ(edge.served.size(), 1U);
+    EXPECT_EQ(edge.text, "");
+    EXPECT_GT(trace().attempts[0].usage.answer_tokens, 0U);
 }
 
 TEST_F(PipelineTest, ARefusalIsNotCarriedElsewhere) {

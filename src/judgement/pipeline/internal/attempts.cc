@@ -97,7 +97,7 @@ Task<Result<Outcome>> Attempts::attempt(const router::Plan::Step& step) {
         .tier = step.target->tier,
         .model = step.adapter.empty() ? step.target->id : step.target->id + "/" + step.adapter,
         .aliased = prepared_.aliased};
-    Relay relay(sink_, std::move(served), parts_.clock);
+    Relay relay(sink_, std::move(served), parts_.clock, request_.stream);
     targets::Report report;
     trace_.attempts.push_back(line_of(step));
     Result<domain::Response> answered = co_await dispatch(step, relay, report);
@@ -168,7 +168,7 @@ void Attempts::close(const router::Plan::Step& step, const targets::Report& repo
     line.first_token = duration_cast<microseconds>(relay.first_at().value_or(now) - started);
     if (answered && answered->usage.source != domain::Usage::Source::none) {
         line.usage = answered->usage;
-    } else if (answered || relay.begun() || report.body_accepted) {
+    } else if (answered || relay.first_at() || report.body_accepted) {
         line.usage = relay.usage(trace_.capability.prompt_tokens);
     }
     line.cost = cost_of(line.usage, step.target->prices);

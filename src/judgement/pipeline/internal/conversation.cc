@@ -35,7 +35,7 @@ std::string conversation_of(const domain::Request& request, const std::string& k
     append_field(bytes, system == nullptr ? std::string() : text_of(*system));
     for (const domain::Part& part : user->parts)
         append_field(bytes, part.text.text());
-    return seal::to_hex(seal::keyed_hash(key, bytes)).substr(0, hash_characters);
+    return member + "/" + seal::to_hex(seal::keyed_hash(key, bytes)).substr(0, hash_characters);
 }
 
 }  // namespace molly::pipeline

@@ -6,8 +6,8 @@
 
 namespace molly::pipeline {
 
-/// The caller's own id within its member, else a keyed hash of the member and the first turns, so
-/// that the name tells nothing of the text. Empty when the request is no conversation.
+/// The member, and within it the caller's own id, else a keyed hash of the first turns, so that the
+/// name tells nothing of the text. Empty when the request is no conversation.
 std::string conversation_of(const domain::Request& request, const std::string& key);
 
 }  // namespace molly::pipeline

@@ -23,8 +23,8 @@ std::uint64_t bytes_of(const domain::Delta& delta) noexcept {
 }  // namespace
 
 Task<Result<void>> Relay::begin() {
-    if (first_at_) co_return Result<void>();
-    first_at_ = clock_.now();
+    if (begun_) co_return Result<void>();
+    begun_ = true;
     Result<void> opened = co_await edge_.begin(served_);
     edge_gone_ = !opened;
     co_return opened;
@@ -34,10 +34,9 @@ Task<Result<void>> Relay::write(const domain::Delta& delta) {
     if (delta.usage) reported_ = delta.usage;
     builder_.add(delta);
     bytes_ += bytes_of(delta);
-    if (!first_at_) {
-        if (silent(delta)) co_return Result<void>();
-        CO_TRY_DO(co_await begin());
-    }
+    if (!first_at_ && !silent(delta)) first_at_ = clock_.now();
+    if (!stream_ || !first_at_) co_return Result<void>();
+    CO_TRY_DO(co_await begin());
     Result<void> written = co_await edge_.write(delta);
     edge_gone_ = !written;
     co_return written;

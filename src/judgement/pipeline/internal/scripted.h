@@ -93,6 +93,10 @@ public:
         ledger_.reserved += tokens;
         ++ledger_.open;
     }
+    LedgerReservation(const LedgerReservation&) = delete;
+    LedgerReservation& operator=(const LedgerReservation&) = delete;
+    LedgerReservation(LedgerReservation&&) = delete;
+    LedgerReservation& operator=(LedgerReservation&&) = delete;
     ~LedgerReservation() override {
         ledger_.reserved -= tokens_;
         --ledger_.open;
