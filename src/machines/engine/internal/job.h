@@ -52,7 +52,6 @@ struct Job {
     std::unique_ptr<AnswerReader> reader;  // null: the text is the answer
     AnswerText text{{}};
     std::unordered_set<Token> visible;  // control tokens that the reader wants to see
-    std::string echo;                   // sent before the answer
 
     bool cancelled() const noexcept {
         return stream->abandoned.load(std::memory_order_acquire) ||

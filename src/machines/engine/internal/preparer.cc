@@ -51,9 +51,6 @@ Result<std::unique_ptr<Job>> Preparer::prepare(const domain::Request& request) c
         TRY(const auto ids, model_.tokenize(word, false));
         if (ids.size() == 1) job->visible.insert(ids.front());
     }
-    if (request.operation == domain::Operation::complete && request.echo) {
-        job->echo = request.prompt.text();
-    }
     return job;
 }
 

@@ -193,13 +193,12 @@ void Runner::advance(std::size_t slot) {
 void Runner::take_token(std::size_t slot, const Sampler::Choice& choice) {
     Sequence& sequence = *slots_[slot];
     Job& job = *sequence.job;
-    const bool first = sequence.answer_tokens == 0;
     ++sequence.answer_tokens;
     sequence.next = choice.token;
     const bool ends = model_.ends_answer(choice.token);
     const bool silent = model_.is_control(choice.token) && !job.visible.contains(choice.token);
-    std::string text = first ? std::exchange(job.echo, {}) : std::string();
-    if (!ends && !silent) text += job.text.push(model_.piece(choice.token));
+    std::string text;
+    if (!ends && !silent) text = job.text.push(model_.piece(choice.token));
     const bool over = sequence.answer_tokens >= job.answer_tokens_max;
     const bool last = ends || job.text.stopped() || over;
     if (last) text += job.text.finish();
