@@ -33,8 +33,9 @@ Error caller_gone() {
 }
 
 std::string error_body(int status, ErrorCode code, std::string_view message) {
-    return fmt::format(R"({{"error":{{"message":"{}","type":"{}","code":"{}"}}}})", message,
-                       status < 500 ? "invalid_request_error" : "server_error", to_string(code));
+    return fmt::format(R"({{"error":{{"message":"{}","type":"{}","param":null,"code":"{}"}}}})",
+                       message, status < 500 ? "invalid_request_error" : "server_error",
+                       to_string(code));
 }
 
 std::string peer_of(Socket& socket) {
