@@ -28,7 +28,10 @@ private:
 
 template <class T, class Start>
 T wait_for(const Start& start) {
-    boost::asio::io_context context;
+    // It outlives the store, whose thread may still be leaving `post` when the coroutine has gone
+    // on.
+    static boost::asio::io_context context;
+    context.restart();
     std::optional<T> result;
     spawn(context.get_executor(), [&]() -> Task<void> {
         T value = co_await start();

@@ -199,7 +199,6 @@ void SqliteStore::start() {
 }
 
 SqliteStore::~SqliteStore() {
-    syncer_.reset();
     if (!database_thread_.joinable()) return;
     {
         const std::scoped_lock lock(jobs_mutex_);
@@ -420,7 +419,7 @@ Result<void> SqliteStore::store_rows() {
     TRY(const std::vector<Row>* const rows, ledger_.take());
     if (rows->empty()) return {};
     TRY_DO(parts_.tables.store(*rows, conversations_, parts_.signer));
-    if (syncer_) TRY_DO(ledger_.sync());
+    if (parts_.options.durability == Durability::power) TRY_DO(ledger_.sync());
     ledger_.stored();
     return {};
 }

@@ -1,7 +1,9 @@
 #pragma once
 // What the tests of the store share: a folder that goes away, coroutines run to their end, traces.
 #include <filesystem>
+#include <list>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -30,10 +32,24 @@ private:
     std::filesystem::path path_;
 };
 
+/// This thread's context. It outlives the stores, whose thread may still be leaving `post` when the
+/// coroutine has gone on already.
+inline boost::asio::io_context& own_context() {
+    static std::mutex mutex;
+    static std::list<boost::asio::io_context> contexts;
+    thread_local boost::asio::io_context* own = nullptr;
+    if (own == nullptr) {
+        const std::scoped_lock lock(mutex);
+        own = &contexts.emplace_back();
+    }
+    own->restart();
+    return *own;
+}
+
 /// Runs what `start` returns to its end on this thread.
 template <class T, class Start>
 T wait_for(const Start& start) {
-    boost::asio::io_context context;
+    boost::asio::io_context& context = own_context();
     std::optional<T> result;
     spawn(context.get_executor(), [&]() -> Task<void> {
         T value = co_await start();
