@@ -60,7 +60,7 @@ Result<members::Key> Gateway::named(const std::string& id) const {
 
 Result<members::Key> Gateway::authenticate(const net::HttpRequest& request) const {
     const std::string_view text = presented_key(request.headers);
-    const bool here = is_loopback(request.peer);
+    const bool here = is_here(request);
     if (text.empty()) {
         if (!here || options_.anonymous_key_id.empty()) return fail(no_key());
         return named(options_.anonymous_key_id);

@@ -421,6 +421,8 @@ TEST_F(GatewayTest, anonymous_callers_need_a_declared_key) {
     const Reply reply = call("POST", "/api/chat", body, {}, "");
     EXPECT_EQ(reply.status, 200) << reply.body;
     EXPECT_THAT(reply.body, HasSubstr("\"done\":true"));
+    EXPECT_EQ(call("POST", "/api/chat", body, {{"x-forwarded-for", "192.0.2.7"}}, "").status, 401)
+        << "a proxy on this machine speaks for others";
 }
 
 TEST_F(GatewayTest, the_owners_token_stands_for_a_key) {

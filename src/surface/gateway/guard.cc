@@ -89,6 +89,13 @@ std::string_view presented_key(const net::Headers& headers) noexcept {
     return net::header(headers, "x-api-key");
 }
 
+bool is_here(const net::HttpRequest& request) noexcept {
+    for (const std::string_view name : {"forwarded", "x-forwarded-for", "x-real-ip", "via"}) {
+        if (!net::header(request.headers, name).empty()) return false;
+    }
+    return is_loopback(request.peer);
+}
+
 bool is_loopback(std::string_view peer) noexcept {
     if (peer.starts_with("::ffff:")) peer.remove_prefix(7);
     return peer == "::1" || (peer.starts_with("127.") && is_address(peer));

@@ -21,7 +21,10 @@ net::Headers cors_headers(const net::Headers& headers, const std::vector<std::st
 /// The key in `Authorization: Bearer` or `x-api-key`, or empty.
 std::string_view presented_key(const net::Headers& headers) noexcept;
 
-/// Whether the caller is on this machine.
+/// Whether an address is this machine's own.
 bool is_loopback(std::string_view peer) noexcept;
+
+/// Whether the caller is on this machine: a proxy here that passes on what others send is not.
+bool is_here(const net::HttpRequest& request) noexcept;
 
 }  // namespace molly::gateway
