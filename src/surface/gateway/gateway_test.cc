@@ -302,6 +302,14 @@ TEST_F(GatewayTest, wrong_keys_are_never_quoted) {
     EXPECT_THAT(reply.body, Not(HasSubstr("01234567890123")));
 }
 
+TEST_F(GatewayTest, a_completion_repeats_its_prompt_once) {
+    const Reply reply =
+        call("POST", "/v1/completions", R"({"model":"small","prompt":"say: ","echo":true})");
+    EXPECT_THAT(reply.body, HasSubstr("\"text\":\"say: hello world\"")) << reply.body;
+    EXPECT_FALSE(local_.seen.back().echo);
+    EXPECT_EQ(reply.header("x-request-id"), reply.header("x-molly-receipt"));
+}
+
 TEST_F(GatewayTest, foreign_pages_and_rebound_names_are_refused) {
     const Reply host = call("GET", "/molly/v1/health", "", {{"host", "evil.example"}});
     EXPECT_EQ(host.status, 403);

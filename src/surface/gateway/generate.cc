@@ -43,6 +43,8 @@ std::string header_text(std::string_view text) {
 net::Headers headers_of(const Answer& answer, const pipeline::Served* served) {
     net::Headers headers;
     headers.emplace_back("x-molly-receipt", answer.id);
+    const bool anthropic = answer.face == Face::anthropic_messages;
+    headers.emplace_back(anthropic ? "request-id" : "x-request-id", answer.id);
     if (served == nullptr) return headers;
     headers.emplace_back("x-molly-target", header_text(served->target));
     headers.emplace_back("x-molly-tier", to_string(served->tier));
@@ -225,6 +227,7 @@ Task<void> generate(Exchange& exchange, Face face, std::shared_ptr<KeepAlive> ke
     if (face == Face::openai_responses || request.echo) {
         answer.echo = request;
         answer.envelope.request = &answer.echo;
+        request.echo = false;  // the encoder repeats the prompt, so the target need not
     }
     answer.envelope.id = request.id;
     answer.envelope.model = request.model;
