@@ -29,7 +29,7 @@ async function ask(model, question, folder) {
     let said = '';
     agent.stdout.on('data', (piece) => { said += piece; });
     agent.stderr.on('data', (piece) => { said += piece; });
-    const timer = setTimeout(() => agent.kill('SIGKILL'), 60_000);
+    const timer = setTimeout(() => agent.kill('SIGKILL'), 180_000);
     const [status] = await once(agent, 'exit');
     clearTimeout(timer);
     assert.equal(status, 0, said);
