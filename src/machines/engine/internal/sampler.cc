@@ -137,7 +137,8 @@ domain::TokenLogprob Sampler::logprob_of(const float* logits, Token token) const
     domain::TokenLogprob result{model_.piece(token), logits[token] - normalizer, {}};
     std::vector<Token> order(count);
     std::iota(order.begin(), order.end(), 0);
-    const auto middle = order.begin() + std::min<std::size_t>(*top_logprobs_, count);
+    const auto shown = static_cast<std::ptrdiff_t>(std::min<std::size_t>(*top_logprobs_, count));
+    const auto middle = order.begin() + shown;
     std::partial_sort(order.begin(), middle, order.end(),
                       [&](Token a, Token b) { return logits[a] > logits[b]; });
     for (auto likely = order.begin(); likely != middle; ++likely)
