@@ -86,7 +86,7 @@ function send(bytes, leave_at_once) {
     });
 }
 
-test('10,000 malformed requests leave it alive and its memory flat', { timeout: 120_000 }, async () => {
+test('10,000 malformed requests leave it alive and its memory flat', { timeout: 300_000 }, async () => {
     const pick = random(20_261_130);
     const send_many = async (count) => {
         let left = count;
@@ -109,7 +109,7 @@ test('10,000 malformed requests leave it alive and its memory flat', { timeout: 
 
 describe('kill -9 under load', () => {
     for (const round of [1, 2, 3])
-        test(`loses no acknowledged trace (round ${round})`, { timeout: 60_000 }, async () => {
+        test(`loses no acknowledged trace (round ${round})`, { timeout: 200_000 }, async () => {
             const acknowledged = [];
             let running = true;
             const models = ['studio', 'studio', 'studio', 'local'];
@@ -125,7 +125,7 @@ describe('kill -9 under load', () => {
                     }
                 }
             });
-            await until(() => acknowledged.length >= 100 * round, 'enough answers', 40_000);
+            await until(() => acknowledged.length >= 100 * round, 'enough answers', 120_000);
             await molly.kill();
             running = false;
             await Promise.all(load);
