@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "domain/finding.h"
 #include "domain/response.h"
 #include "domain/target.h"
 #include "domain/trace.h"
@@ -37,6 +38,31 @@ constexpr std::array<std::pair<std::string_view, Sensitivity>, 4> sensitivity_na
      {"standard", Sensitivity::standard},
      {"private", Sensitivity::private_},
      {"secret", Sensitivity::secret}}};
+constexpr std::array<std::pair<std::string_view, FindingKind>, finding_kinds> finding_names = {
+    {{"email", FindingKind::email},
+     {"phone", FindingKind::phone},
+     {"iban", FindingKind::iban},
+     {"card", FindingKind::card},
+     {"codice_fiscale", FindingKind::codice_fiscale},
+     {"partita_iva", FindingKind::partita_iva},
+     {"plate", FindingKind::plate},
+     {"id_card", FindingKind::id_card},
+     {"passport", FindingKind::passport},
+     {"driving_licence", FindingKind::driving_licence},
+     {"health_card", FindingKind::health_card},
+     {"ssn", FindingKind::ssn},
+     {"ip_address", FindingKind::ip_address},
+     {"mac_address", FindingKind::mac_address},
+     {"url_credentials", FindingKind::url_credentials},
+     {"birth_date", FindingKind::birth_date},
+     {"address", FindingKind::address},
+     {"location", FindingKind::location},
+     {"person", FindingKind::person},
+     {"organisation", FindingKind::organisation},
+     {"api_key", FindingKind::api_key},
+     {"jwt", FindingKind::jwt},
+     {"private_key", FindingKind::private_key},
+     {"declared", FindingKind::declared}}};
 constexpr std::array<std::pair<std::string_view, Mode>, 4> mode_names = {
     {{"balanced", Mode::balanced},
      {"quality", Mode::quality},
@@ -95,6 +121,14 @@ std::string_view to_string(Sensitivity sensitivity) noexcept {
 std::optional<Sensitivity> sensitivity_from(std::string_view text) noexcept {
     return find(sensitivity_names, text);
 }
+std::string_view to_string(FindingKind kind) noexcept {
+    return find(finding_names, kind);
+}
+
+std::optional<FindingKind> finding_kind_from(std::string_view text) noexcept {
+    return find(finding_names, text);
+}
+
 std::string_view to_string(Mode mode) noexcept {
     return find(mode_names, mode);
 }

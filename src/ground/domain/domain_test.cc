@@ -4,6 +4,7 @@
 
 #include "domain/response.h"
 #include "domain/target.h"
+#include "domain/texts.h"
 #include "domain/trace.h"
 
 namespace molly::domain {
@@ -159,6 +160,34 @@ TEST(Target, EndpointsAndPlacesAreSpelledOut) {
     spec.jurisdiction = "IT";
     spec.boundaries = {"home-lan"};
     EXPECT_EQ(spec.places(), (Places{"IT", "home-lan"}));
+}
+
+TEST(Finding, EveryKindHasAName) {
+    for (std::size_t i = 0; i < finding_kinds; ++i) {
+        const auto kind = static_cast<FindingKind>(i);
+        EXPECT_EQ(finding_kind_from(to_string(kind)), kind) << to_string(kind);
+    }
+    EXPECT_EQ(finding_kind_from("unknown"), std::nullopt);
+}
+
+TEST(Texts, AreReadAndChangedInOneOrder) {
+    Request request;
+    request.messages = {text_message(Role::system, "one"), text_message(Role::user, "two")};
+    request.messages[1].tool_calls = {{"id", "tool", Content("{}")}};
+    request.tools = {{"tool", Content("does it"), Content("{}"), false}};
+    request.metadata = {{"key", "value"}};
+    std::vector<std::string> read;
+    for_each_text(request, [&](const std::string& text, TextForm) { read.push_back(text); });
+    std::vector<std::string> changed;
+    change_each_text(request, [&](auto& text, TextForm form) {
+        changed.push_back(text);
+        if constexpr (!std::is_const_v<std::remove_reference_t<decltype(text)>>) {
+            if (form == TextForm::plain && !text.empty()) text += "!";
+        }
+    });
+    EXPECT_EQ(read, changed);
+    EXPECT_EQ(text_of(request.messages[1]), "two!");
+    EXPECT_EQ(request.metadata.at("key"), "value!");
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "domain/finding.h"
 #include "domain/label.h"
 #include "domain/request.h"
 #include "domain/response.h"
@@ -40,6 +41,11 @@ struct AnnotatedRequest {
     Label label;
     std::vector<Signal> signals;
     bool declassified = false;  ///< the caller declared a class below the default, as its key may
+    /// What was found in each text, in the order of for_each_text; spans in bytes of the text as it
+    /// stands, ascending and disjoint. shape: [texts][findings]
+    std::vector<std::vector<Finding>> findings;
+    /// Every configured detector looked at every text. While false, nothing may go to T3.
+    bool detection_complete = false;
 };
 
 /// One considered (target, adapter) and what became of it.

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "annotate/internal/matcher.h"
-#include "annotate/internal/texts.h"
+#include "domain/texts.h"
 #include "seal/seal.h"
 
 namespace molly::annotate {
@@ -114,9 +114,9 @@ private:
         if (options_.rules.empty()) return;
         std::vector<std::uint32_t> counts(options_.rules.size(), 0);
         if (!matcher_->empty()) {
-            for_each_text(request, [&](const std::string& text, bool encoded) {
+            for_each_text(request, [&](const std::string& text, domain::TextForm form) {
                 matcher_->count(text, counts);
-                if (!encoded || text.empty()) return;
+                if (form != domain::TextForm::base64 || text.empty()) return;
                 if (const auto bytes = seal::from_base64(text)) matcher_->count(*bytes, counts);
             });
         }
