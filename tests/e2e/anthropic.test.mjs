@@ -73,7 +73,8 @@ describe('messages', () => {
         const sequence = text.slice(6, 12);
         const stopped = await client.messages.create({ ...request, stop_sequences: [sequence] });
         assert.equal(stopped.content[0]?.text ?? '', text.slice(0, text.indexOf(sequence)));
-        assert.notEqual(stopped.stop_reason, 'max_tokens');
+        assert.equal(stopped.stop_reason, 'stop_sequence');
+        assert.equal(stopped.stop_sequence, sequence);
     });
 
     test('takes a bearer token as well', async () => {

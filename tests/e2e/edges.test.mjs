@@ -87,13 +87,20 @@ describe('large and slow bodies (case 11)', () => {
         assert.ok(molly.resident() - before_bytes < 3 * body_bytes_max + (8 << 20), 'memory grew with the body');
     });
 
-    test('a declared length over the limit is refused before the body', async () => {
-        const socket = net.connect(molly.port, '127.0.0.1');
-        socket.write(`POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${molly.key}\r\nContent-Length: 999999999\r\n\r\n`);
-        const [piece] = await once(socket, 'data');
-        assert.match(piece.toString(), /^HTTP\/1.1 413 /);
-        socket.destroy();
-    });
+    for (const [path, said] of [
+        ['/v1/chat/completions', (body) => body.error.code === 'request_too_large' && body.error.type === 'invalid_request_error'],
+        ['/v1/messages', (body) => body.type === 'error' && body.error.type === 'request_too_large'],
+        ['/api/chat', (body) => typeof body.error === 'string'],
+    ])
+        test(`a declared length over the limit is refused before the body, as ${path} says it`, async () => {
+            const socket = net.connect(molly.port, '127.0.0.1');
+            socket.write(`POST ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${molly.key}\r\nContent-Length: 999999999\r\n\r\n`);
+            const [piece] = await once(socket, 'data');
+            const [head, body] = piece.toString().split('\r\n\r\n');
+            assert.match(head, /^HTTP\/1.1 413 /);
+            assert.ok(said(JSON.parse(body)), body);
+            socket.destroy();
+        });
 
     for (const [what, start] of [['body', `POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n`], ['head', 'POST /v1/chat/completions HTTP/1.1\r\nHost: local']])
         test(`a ${what} of one byte a second is timed out`, async () => {

@@ -279,6 +279,7 @@ void ResponseBuilder::add(const Delta& delta) {
     }
     logprobs_.insert(logprobs_.end(), delta.logprobs.begin(), delta.logprobs.end());
     if (delta.finish) finish_ = *delta.finish;
+    if (!delta.stop_sequence.empty()) stop_sequence_ = delta.stop_sequence;
     if (delta.usage) usage_ = *delta.usage;
 }
 
@@ -293,6 +294,7 @@ Response ResponseBuilder::take() {
     }
     response.logprobs = std::move(logprobs_);
     response.finish = finish_;
+    response.stop_sequence = std::move(stop_sequence_);
     response.usage = usage_;
     return response;
 }

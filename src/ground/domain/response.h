@@ -56,6 +56,7 @@ struct Delta {
     std::vector<ToolCallDelta> tool_calls;
     std::vector<TokenLogprob> logprobs;
     std::optional<FinishReason> finish;
+    std::string stop_sequence;   ///< of the request's, the one that ended the answer, where known
     std::optional<Usage> usage;  ///< totals so far; the last one counts
 };
 
@@ -70,6 +71,7 @@ struct Response {
     std::vector<ToolCall> tool_calls;
     std::vector<TokenLogprob> logprobs;
     FinishReason finish = FinishReason::stop;
+    std::string stop_sequence;  ///< as Delta's
     Usage usage;
     std::vector<std::vector<float>> embeddings;  ///< shape: [inputs, embed]
     std::chrono::microseconds first_token{0};    ///< since the request came; the pipeline measures
@@ -95,6 +97,7 @@ private:
     std::vector<Call> calls_;
     std::vector<TokenLogprob> logprobs_;
     FinishReason finish_ = FinishReason::stop;
+    std::string stop_sequence_;
     Usage usage_;
 };
 

@@ -11,10 +11,10 @@ namespace {
 
 using domain::FinishReason;
 
-std::string_view stop_reason(FinishReason finish) {
-    switch (finish) {
+std::string_view stop_reason(const domain::Response& response) {
+    switch (response.finish) {
         case FinishReason::stop:
-            return "end_turn";
+            return response.stop_sequence.empty() ? "end_turn" : "stop_sequence";
         case FinishReason::length:
             return "max_tokens";
         case FinishReason::tool_calls:
@@ -57,8 +57,16 @@ void open_message(JsonText& json, const Envelope& envelope) {
         .field("model", envelope.model)
         .null_field("container")
         .null_field("diagnostics")
-        .null_field("stop_details")
-        .null_field("stop_sequence");
+        .null_field("stop_details");
+}
+
+void append_stop(JsonText& json, const domain::Response& response) {
+    json.field("stop_reason", stop_reason(response));
+    if (response.stop_sequence.empty()) {
+        json.null_field("stop_sequence");
+    } else {
+        json.field("stop_sequence", response.stop_sequence);
+    }
 }
 
 void append_content(JsonText& json, const domain::Response& response) {
@@ -88,6 +96,7 @@ public:
         json.open().field("type", "message_start").key("message");
         open_message(json, envelope_);
         json.key("content").open_array().close_array().null_field("stop_reason");
+        json.null_field("stop_sequence");
         append_usage(json, {});
         json.close().close();
         out += "\n\nevent: ping\ndata: {\"type\":\"ping\"}\n\n";
@@ -115,7 +124,7 @@ public:
         out += "event: message_delta\ndata: ";
         JsonText json(out);
         json.open().field("type", "message_delta").key("delta").open();
-        json.field("stop_reason", stop_reason(response.finish)).null_field("stop_sequence");
+        append_stop(json, response);
         json.null_field("stop_details").null_field("container").close();
         json.key("usage").open();
         append_token_counts(json, response.usage);
@@ -210,7 +219,7 @@ std::string encode_anthropic(const Envelope& envelope, const domain::Response& r
     JsonText json(out);
     open_message(json, envelope);
     append_content(json, response);
-    json.field("stop_reason", stop_reason(response.finish));
+    append_stop(json, response);
     append_usage(json, response.usage);
     append_extensions(json, envelope);
     json.close();

@@ -241,6 +241,23 @@ data: {"type":"message_stop"}
     EXPECT_EQ(read->finish, FinishReason::tool_calls);
 }
 
+TEST(Anthropic, StopSequenceIsReadAndTold) {
+    const auto read = read_stream(
+        R"(data: {"type":"message_delta","delta":{"stop_reason":"stop_sequence","stop_sequence":"END"},"usage":{"output_tokens":7}}
+
+data: {"type":"message_stop"}
+
+)");
+    ASSERT_TRUE(read) << read.error().message();
+    EXPECT_EQ(read->finish, FinishReason::stop);
+    EXPECT_EQ(read->stop_sequence, "END");
+    constexpr std::string_view told = R"("stop_reason":"stop_sequence","stop_sequence":"END")";
+    EXPECT_THAT(encode_response(Face::anthropic_messages, envelope_of(false), *read),
+                HasSubstr(told));
+    EXPECT_THAT(stream_of(Face::anthropic_messages, envelope_of(false), *read, 10),
+                HasSubstr(told));
+}
+
 TEST(Anthropic, StreamThatEndsEarlyFails) {
     for (const std::string_view tail :
          {"", "data: {\"type\":\"error\",\"error\":{\"message\":\"sk-123\"}}\n\n", "data: {\n\n",

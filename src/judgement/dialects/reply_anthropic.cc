@@ -138,8 +138,10 @@ private:
 
     Result<void> read_end(const json::object& event, std::vector<Delta>& deltas) {
         Delta& delta = deltas.emplace_back();
-        if (const json::object* end = object_in(event, "delta"))
+        if (const json::object* end = object_in(event, "delta")) {
             delta.finish = finish_of(text_in(*end, "stop_reason"));
+            delta.stop_sequence = text_in(*end, "stop_sequence");
+        }
         if (delta.finish) done_ = true;
         read_usage(event, usage_);
         delta.usage = usage_;
@@ -174,6 +176,7 @@ public:
             read_block(block.get_object(), deltas[0]);
         }
         deltas[0].finish = finish_of(text_in(*message, "stop_reason"));
+        deltas[0].stop_sequence = text_in(*message, "stop_sequence");
         if (!deltas[0].finish) return incomplete_reply();
         read_usage(*message, deltas[0].usage.emplace());
         return deltas;

@@ -135,6 +135,7 @@ TEST(Engine, stops_at_a_string) {
     const Answer answer = run(request);
     EXPECT_EQ(answer.response.text.text(), whole.substr(0, whole.find(stop)));
     EXPECT_EQ(answer.response.finish, FinishReason::stop);
+    EXPECT_EQ(answer.response.stop_sequence, stop);
 }
 
 // Kernels differ with the shape of a batch, so logits move in the last bits; the margins of this

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "net/http.h"
@@ -46,6 +47,9 @@ struct ServerOptions {
     std::chrono::milliseconds idle_timeout{75'000};  ///< between requests of one connection
     std::chrono::milliseconds write_timeout{
         60'000};  ///< a caller that reads nothing for so long has gone
+    /// The JSON body of a refusal that never reaches the handler, for what is known of the path;
+    /// empty: `{"error":{"code","message"}}`.
+    std::function<std::string(std::string_view path, const Error& error)> refusal_body;
 };
 
 class Server {

@@ -9,6 +9,7 @@
 #include "base/coroutine.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "gateway/gateway.h"
 #include "seal/seal.h"
 
 namespace molly::app {
@@ -152,6 +153,12 @@ Config with_options(Config config, const ServeOptions& options) {
     return config;
 }
 
+net::ServerOptions listening(const Config& config) {
+    net::ServerOptions options = config.server;
+    options.refusal_body = gateway::refusal_body;
+    return options;
+}
+
 Result<void> serve(const General& general, const ServeOptions& options) {
     const Terminal& terminal = general.terminal;
     const Places places = find_places(general.places);
@@ -177,7 +184,7 @@ Result<void> serve(const General& general, const ServeOptions& options) {
     TRY(const auto house, House::open(std::move(config), places, std::move(needs)));
     TRY(const std::string key, first_key(*house));
     TRY(const auto server,
-        net::Server::listen(house->config().server, house->threads(), house->handler()));
+        net::Server::listen(listening(house->config()), house->threads(), house->handler()));
     const std::uint16_t port = server->port();
     const std::string url = url_of(house->config(), port);
     RunningServer running{house->config().server.address, port, token, ::getpid()};

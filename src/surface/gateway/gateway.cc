@@ -205,6 +205,10 @@ Task<void> Gateway::handle(net::HttpRequest& request, net::Responder& responder)
 
 }  // namespace
 
+std::string refusal_body(std::string_view path, const Error& error) {
+    return shape_error(shape_of(path), Language::english, error, "").body;
+}
+
 net::Handler make_handler(Parts parts, Options options) {
     const auto gateway = std::make_shared<Gateway>(std::move(parts), std::move(options));
     return [gateway](net::HttpRequest& request, net::Responder& responder) {

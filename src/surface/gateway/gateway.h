@@ -4,6 +4,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -44,5 +45,8 @@ struct Parts {
 
 /// Answers every path; what it cannot answer becomes an error in the dialect of the path.
 net::Handler make_handler(Parts parts, Options options);
+
+/// The body of an error that came before any handler, in the dialect of the path.
+std::string refusal_body(std::string_view path, const Error& error);
 
 }  // namespace molly::gateway

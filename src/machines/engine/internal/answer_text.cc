@@ -1,6 +1,7 @@
 #include "engine/internal/answer_text.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace molly::engine {
@@ -16,8 +17,14 @@ std::size_t overlap(std::string_view text, std::string_view stop) {
 
 }  // namespace
 
-AnswerText::AnswerText(std::vector<std::string> stops) : stops_(std::move(stops)) {
-    std::erase_if(stops_, [](const std::string& stop) { return stop.empty(); });
+AnswerText::AnswerText(std::vector<std::string> stops, std::vector<std::string> ends)
+    : stops_(std::move(stops)) {
+    const auto is_empty = [](const std::string& stop) { return stop.empty(); };
+    std::erase_if(stops_, is_empty);
+    callers_ = stops_.size();
+    stops_.insert(stops_.end(), std::make_move_iterator(ends.begin()),
+                  std::make_move_iterator(ends.end()));
+    std::erase_if(stops_, is_empty);
 }
 
 std::string AnswerText::push(std::string_view bytes) {
@@ -25,8 +32,12 @@ std::string AnswerText::push(std::string_view bytes) {
     std::string text = std::move(held_) + code_points_.push(bytes);
     held_.clear();
     std::size_t first = std::string::npos;
-    for (const auto& stop : stops_)
-        first = std::min(first, text.find(stop));
+    for (std::size_t i = 0; i < stops_.size(); ++i) {
+        const std::size_t at = text.find(stops_[i]);
+        if (at >= first) continue;
+        first = at;
+        stopped_by_ = i < callers_ ? stops_[i] : std::string();
+    }
     if (first != std::string::npos) {
         stopped_ = true;
         text.erase(first);

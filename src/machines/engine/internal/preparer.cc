@@ -44,9 +44,7 @@ Result<std::unique_ptr<Job>> Preparer::prepare(const domain::Request& request) c
     job->prompt = std::move(tokens);
     job->sampler = std::move(sampler);
     job->reader = std::move(prompt.reader);
-    std::vector<std::string> stops = request.sampling.stop;
-    stops.insert(stops.end(), prompt.stops.begin(), prompt.stops.end());
-    job->text = AnswerText(std::move(stops));
+    job->text = AnswerText(request.sampling.stop, std::move(prompt.stops));
     for (const auto& word : prompt.visible) {
         TRY(const auto ids, model_.tokenize(word, false));
         if (ids.size() == 1) job->visible.insert(ids.front());

@@ -207,6 +207,7 @@ void Runner::take_token(std::size_t slot, const Sampler::Choice& choice) {
     if (!delta.reasoning.empty()) ++sequence.reasoning_tokens;
     if (last) {
         const bool cut = over && !ends && !job.text.stopped();
+        delta.stop_sequence = job.text.stopped_by();
         finish(slot, std::move(delta), cut ? FinishReason::length : FinishReason::stop);
     } else if (!empty(delta)) {
         job.stream->send({.delta = std::move(delta), .error = std::nullopt, .last = false});

@@ -32,10 +32,10 @@ Error caller_gone() {
     return {ErrorCode::cancelled, "the caller has closed the connection"};
 }
 
-std::string error_body(int status, ErrorCode code, std::string_view message) {
-    return fmt::format(R"({{"error":{{"message":"{}","type":"{}","param":null,"code":"{}"}}}})",
-                       message, status < 500 ? "invalid_request_error" : "server_error",
-                       to_string(code));
+std::string error_body(const ServerOptions& options, std::string_view path, const Error& error) {
+    if (options.refusal_body) return options.refusal_body(path, error);
+    return fmt::format(R"({{"error":{{"code":"{}","message":"{}"}}}})", to_string(error.code()),
+                       error.message());
 }
 
 std::string peer_of(Socket& socket) {
@@ -178,7 +178,8 @@ Task<bool> Connection::serve() {
         HttpReply reply;
         reply.status = 500;
         reply.headers.emplace_back("content-type", "application/json");
-        reply.body = error_body(500, ErrorCode::internal, "the request was not answered");
+        const Error error(ErrorCode::internal, "the request was not answered");
+        reply.body = error_body(state_->options, request_.path, error);
         const Result<void> ignored = co_await this->reply(std::move(reply));
         if (!ignored) co_return false;
     }
@@ -338,7 +339,7 @@ Task<void> Connection::refuse(int status, ErrorCode code, std::string_view messa
     answer.status = status;
     answer.headers.emplace_back("content-type", "application/json");
     if (status == 503) answer.headers.emplace_back("retry-after", "1");
-    answer.body = error_body(status, code, message);
+    answer.body = error_body(state_->options, request_.path, Error(code, std::string(message)));
     stream_->deadline(MonoTime::max());
     const Result<void> sent = co_await reply(std::move(answer));
     if (!sent) broken_ = true;
