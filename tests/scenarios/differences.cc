@@ -39,6 +39,15 @@ std::string signals(const Trace& trace) {
     return joined(names);
 }
 
+std::string redactions(const Trace& trace) {
+    std::vector<std::string> names;
+    for (const domain::Attempt& attempt : trace.attempts) {
+        for (const auto& [kind, count] : attempt.redactions)
+            names.push_back(fmt::format("{} {}", count, to_string(kind)));
+    }
+    return names.empty() ? "nothing" : joined(names, ", ");
+}
+
 using Look = std::function<std::string(const Played&)>;
 
 const std::map<std::string, Look, std::less<>>& looks() {
@@ -61,6 +70,11 @@ const std::map<std::string, Look, std::less<>>& looks() {
              return std::string(p.error ? to_string(p.error->code()) : "none");
          }},
         {"reason", [](const Played& p) { return p.error ? p.error->reason() : "none"; }},
+        {"redacted", [](const Played& p) { return redactions(p.trace); }},
+        {"T3",
+         [](const Played& p) {
+             return p.trace.decision.t3_closed.empty() ? "open" : p.trace.decision.t3_closed;
+         }},
         {"sent to", [](const Played& p) { return joined(p.sent_to); }},
         {"departed", [](const Played& p) { return joined(p.departed); }}};
     return all;
@@ -84,6 +98,16 @@ std::string exclusion(const Line& line, const Trace& trace) {
 
 std::string difference(const Line& line, const Played& played) {
     if (line.word == "excluded") return exclusion(line, played.trace);
+    if (line.word == "never sent" || line.word == "sends") {
+        const bool wanted = line.word == "sends";
+        return (played.bytes.find(line.rest) != std::string::npos) == wanted
+                   ? ""
+                   : (wanted ? "nobody got it" : "somebody got it");
+    }
+    if (line.word == "reads") {
+        return played.answer.find(line.rest) != std::string::npos ? ""
+                                                                  : "it reads: " + played.answer;
+    }
     if (line.word == "says") {
         const std::string said = played.error ? played.error->message() : "nothing";
         return said.find(line.rest) != std::string::npos ? "" : "it says: " + said;

@@ -140,7 +140,8 @@ Result<void> read_label_rule(const Line& line, const std::string& name, Scenario
     return {};
 }
 
-/// `policy staff: tag hr, tiers T0, keeps it in IT, permits T3, at most standard`
+/// `policy staff: tag hr, tiers T0, keeps it in IT, permits T3, at most standard, conversation
+/// anna/17, class private, targets in EU, redacted counts as standard`
 Result<void> read_policy_rule(const Line& line, const std::string& name, Scenario& scenario) {
     policy::Rule rule;
     rule.name = name;
@@ -154,6 +155,15 @@ Result<void> read_policy_rule(const Line& line, const std::string& name, Scenari
             TRY(rule.tiers, tiers_from(line, property));
         } else if (word == "permits" && property == "T3") {
             rule.permit_t3 = true;
+        } else if (word == "conversation") {
+            rule.conversations.push_back(property);
+        } else if (word == "class") {
+            TRY(const auto sensitivity, class_from(line, property));
+            rule.classes.push_back(sensitivity);
+        } else if (word == "targets" && property.starts_with("in ")) {
+            rule.jurisdictions = split(property.substr(3), ' ');
+        } else if (word == "redacted" && property == "counts as standard") {
+            rule.redacted_counts_as = domain::Sensitivity::standard;
         } else if (word == "keeps" && property.starts_with("it in ")) {
             rule.residency = places_from(property.substr(6));
         } else if (word == "at" && property.starts_with("most ")) {

@@ -12,8 +12,21 @@ public:
     Task<Result<void>> begin(const pipeline::Served& /*served*/) override {
         co_return Result<void>();
     }
-    Task<Result<void>> write(const domain::Delta& /*delta*/) override { co_return Result<void>(); }
+    Task<Result<void>> write(const domain::Delta& delta) override {
+        text += delta.text;
+        co_return Result<void>();
+    }
+    std::string text;
 };
+
+/// One word, and every placeholder that the request has, as a model would quote them.
+std::string echo(const net::OutboundRequest& request) {
+    std::string words = "hello";
+    for (auto at = request.body.find("[IBAN_"); at != std::string::npos;
+         at = request.body.find("[IBAN_", at + 1))
+        words += " " + request.body.substr(at, request.body.find(']', at) + 1 - at);
+    return words;
+}
 
 }  // namespace
 
@@ -28,6 +41,7 @@ Stage::Stage(const Scenario& scenario)
     }
     const auto behaviour = [this](const std::string& target) { return behaviours_[target]; };
     network_.behaviour = behaviour;
+    network_.says = echo;
     engine_.behaviour = behaviour;
     network_.departures_count = [this] { return store_.departures.size(); };
 }
@@ -43,6 +57,13 @@ Result<std::unique_ptr<Stage>> Stage::make(const Scenario& scenario) {
                           stage->clock_,      "scenario"};
     stage->pipeline_ = std::make_unique<pipeline::Pipeline>(std::move(parts), pipeline::Options{});
     return stage;
+}
+
+void Stage::turn(const std::string& target, world::Behaviour behaviour) {
+    behaviours_[target] = behaviour;
+    for (const auto& one : targets_) {
+        if (one->spec().id == target && one->spec().local) behaviours_["engine"] = behaviour;
+    }
 }
 
 Played Stage::ask(domain::Request request) {
@@ -64,8 +85,11 @@ Played Stage::ask(domain::Request request) {
     if (!*answered) played.error = answered->error();
     if (!store_.committed.empty() && store_.committed.back().id == id)
         played.trace = store_.committed.back();
-    for (const world::Seen& seen : network_.seen)
+    for (const world::Seen& seen : network_.seen) {
         played.sent_to.push_back(seen.target);
+        played.bytes += seen.bytes;
+    }
+    played.answer = *answered ? (*answered)->response.text.text() : edge.text;
     for (const store::Departure& departure : store_.departures)
         played.departed.push_back(departure.target);
     return played;

@@ -21,6 +21,8 @@ struct Played {
     std::optional<Error> error;
     std::vector<std::string> sent_to;   ///< targets whose endpoint got bytes
     std::vector<std::string> departed;  ///< targets of committed departures
+    std::string bytes;                  ///< all that endpoints got
+    std::string answer;                 ///< as the caller reads it
 };
 
 class Stage {
@@ -30,9 +32,7 @@ public:
 
     Played ask(domain::Request request);
     void wait(std::chrono::milliseconds time) { clock_.skip(time); }
-    void turn(const std::string& target, world::Behaviour behaviour) {
-        behaviours_[target] = behaviour;
-    }
+    void turn(const std::string& target, world::Behaviour behaviour);
 
 private:
     explicit Stage(const Scenario& scenario);

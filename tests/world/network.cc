@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/json.h"
+
 namespace molly::world {
 namespace {
 
@@ -11,30 +13,45 @@ Behaviour ask(const std::function<Behaviour(const std::string&)>& behaviour,
     return behaviour ? behaviour(target) : Behaviour::answers;
 }
 
-constexpr std::string_view stream_word =
-    "data: {\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hello\"}}]}\n\n";
 constexpr std::string_view stream_end =
     "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: "
     "[DONE]\n\n";
-constexpr std::string_view whole_answer =
-    "{\"model\":\"m\",\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":"
-    "\"hello\"},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":"
-    "1}}";
+
+std::string stream_words(std::string_view words) {
+    std::string out = "data: {\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"content\":";
+    append_json_string(out, words);
+    return out + "}}]}\n\n";
+}
+
+std::string whole_answer(std::string_view words) {
+    std::string out =
+        "{\"model\":\"m\",\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\","
+        "\"content\":";
+    append_json_string(out, words);
+    return out +
+           "},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":1}"
+           "}";
+}
+
 constexpr std::string_view whole_embedding =
     "{\"model\":\"m\",\"data\":[{\"index\":0,\"embedding\":[0.6,0.8]}],\"usage\":{\"prompt_"
     "tokens\":"
     "9}}";
 
-/// The pieces of a good answer: a stream in two pieces cut inside a line, or one whole body.
-std::vector<std::string> pieces_of(const net::OutboundRequest& request) {
-    if (request.path.ends_with("/embeddings")) return {std::string(whole_embedding)};
-    if (request.body.find("\"stream\":true") == std::string::npos)
-        return {std::string(whole_answer)};
-    std::string rest(stream_end);
-    return {std::string(stream_word) + rest.substr(0, 9), rest.substr(9)};
-}
-
 }  // namespace
+
+/// The pieces of a good answer: a stream in two pieces cut inside a line, its words in two chunks,
+/// or one whole body.
+std::vector<std::string> Network::pieces_of(const net::OutboundRequest& request) const {
+    if (request.path.ends_with("/embeddings")) return {std::string(whole_embedding)};
+    const std::string words = says ? says(request) : "hello";
+    if (request.body.find("\"stream\":true") == std::string::npos) return {whole_answer(words)};
+    std::string rest(stream_end);
+    const std::size_t half = std::max<std::size_t>(5, words.size() * 2 / 3);
+    std::string first = stream_words(std::string_view(words).substr(0, half));
+    if (words.size() > half) first += stream_words(std::string_view(words).substr(half));
+    return {first + rest.substr(0, 9), rest.substr(9)};
+}
 
 Task<Result<void>> Network::pause(const net::OutboundRequest& request) {
     if (delay) co_await clock_.sleep(delay());

@@ -44,11 +44,14 @@ public:
     std::function<Behaviour(const std::string& target)> behaviour;
     std::function<Duration()> delay;                ///< before each step of an exchange
     std::function<std::size_t()> departures_count;  ///< committed so far
-    bool ignores_permits = false;                   ///< a planted fault
+    /// What it answers; without it, one word.
+    std::function<std::string(const net::OutboundRequest& request)> says;
+    bool ignores_permits = false;  ///< a planted fault
 
     std::vector<Seen> seen;
 
 private:
+    std::vector<std::string> pieces_of(const net::OutboundRequest& request) const;
     Task<Result<void>> pause(const net::OutboundRequest& request);
     Task<Result<void>> reply(Behaviour how, const net::OutboundRequest& request,
                              net::ReplySink& sink, net::Wire& wire);

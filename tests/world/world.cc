@@ -38,7 +38,8 @@ Task<Result<void>> MemoryStore::append(domain::Trace trace) {
     CO_TRY_DO(co_await write());
     if (!trace.conversation.empty()) {
         const auto [known, fresh] = labels_.emplace(trace.conversation, trace.label);
-        if (!fresh) known->second = join(known->second, trace.label);
+        if (!fresh && !trace.lowered) known->second = join(known->second, trace.label);
+        if (trace.lowered) known->second.sensitivity = trace.lowered->to;
     }
     if (!forgets_traces) committed.push_back(std::move(trace));
     co_return Result<void>();

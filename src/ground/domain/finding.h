@@ -2,6 +2,7 @@
 // What detectors find in text: kinds and places, never the text itself. Pure values.
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string_view>
 
@@ -56,5 +57,8 @@ struct Finding {
 
     bool operator==(const Finding&) const = default;
 };
+
+/// How many spans of each kind a redactor replaced; kinds and counts, never what they were.
+using Redactions = std::map<FindingKind, std::uint32_t>;
 
 }  // namespace molly::domain

@@ -46,6 +46,8 @@ struct AnnotatedRequest {
     std::vector<std::vector<Finding>> findings;
     /// Every configured detector looked at every text. While false, nothing may go to T3.
     bool detection_complete = false;
+    std::string conversation;  ///< the name under which its label sticks; empty: none
+    WallTime time{};           ///< of the decision, for rules about hours; the epoch: unknown
 };
 
 /// One considered (target, adapter) and what became of it.
@@ -67,6 +69,9 @@ struct Decision {
     Residency residency;
     Mode mode = Mode::balanced;
     std::vector<Candidate> candidates;  ///< best first, excluded last
+    /// Why T3 is closed to this request, a token; empty: open to its redacted form, or no target
+    /// is T3.
+    std::string t3_closed = {};
 };
 
 /// One attempt at one target.
@@ -84,6 +89,7 @@ struct Attempt {
     Money cost;
     std::chrono::microseconds first_token{0};
     std::chrono::microseconds duration{0};
+    Redactions redactions = {};  ///< what was replaced before it left
 };
 
 enum class Outcome : std::uint8_t {
@@ -94,6 +100,13 @@ enum class Outcome : std::uint8_t {
     truncated,  ///< the upstream died after the first bytes went to the caller
 };
 std::string_view to_string(Outcome outcome) noexcept;
+
+/// A person's act that lowered the label of a conversation.
+struct Declassification {
+    Sensitivity from = Sensitivity::private_;
+    Sensitivity to = Sensitivity::private_;
+    std::string reason;  ///< in the person's words, free of identifiers
+};
 
 struct Trace {
     std::string id;  ///< the request's
@@ -122,7 +135,8 @@ struct Trace {
     std::chrono::microseconds duration{0};
     Outcome outcome = Outcome::answered;
     std::optional<FinishReason> finish;
-    std::string failure;  ///< `code: reason`, without content
+    std::string failure;                           ///< `code: reason`, without content
+    std::optional<Declassification> lowered = {};  ///< the trace is of this act, not of a request
 };
 
 }  // namespace molly::domain

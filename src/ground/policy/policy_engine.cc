@@ -5,11 +5,16 @@
 
 #include <fmt/format.h>
 
+#include "policy/redactor.h"
+
 namespace molly::policy {
 namespace {
 
+using domain::Sensitivity;
 using domain::Tier;
 using domain::TierSet;
+
+constexpr TierSet every_tier = {Tier::t0, Tier::t1, Tier::t2, Tier::t3};
 
 bool one_of(const std::vector<std::string>& wanted, const std::string& value) {
     return wanted.empty() || std::find(wanted.begin(), wanted.end(), value) != wanted.end();
@@ -21,13 +26,28 @@ bool any_of(const std::vector<std::string>& wanted, const std::vector<std::strin
                        [&](const std::string& value) { return one_of(wanted, value); });
 }
 
-bool applies(const Rule& rule, const domain::AnnotatedRequest& annotated) {
+/// Whether the rule's conditions hold for this request, besides those about its class.
+bool concerns(const Rule& rule, const domain::AnnotatedRequest& annotated, bool unknown_time) {
     const domain::Request& request = annotated.request;
-    if (rule.at_most && annotated.label.sensitivity > *rule.at_most) return false;
-    if (rule.at_least && annotated.label.sensitivity < *rule.at_least) return false;
-    return one_of(rule.members, request.caller.member) && one_of(rule.apps, request.caller.app) &&
-           any_of(rule.tags, request.extensions.tags) &&
-           one_of(rule.purposes, request.extensions.purpose);
+    const domain::Extensions& said = request.extensions;
+    const bool time_known = annotated.time != WallTime{};
+    const bool in_time =
+        !rule.hours || (time_known ? rule.hours->contains(annotated.time) : unknown_time);
+    return one_of(rule.conversations, annotated.conversation) && in_time &&
+           one_of(rule.members, request.caller.member) && one_of(rule.apps, request.caller.app) &&
+           any_of(rule.tags, said.tags) && one_of(rule.purposes, said.purpose);
+}
+
+bool covers(const Rule& rule, Sensitivity sensitivity) {
+    if (rule.at_most && sensitivity > *rule.at_most) return false;
+    if (rule.at_least && sensitivity < *rule.at_least) return false;
+    return rule.classes.empty() ||
+           std::find(rule.classes.begin(), rule.classes.end(), sensitivity) != rule.classes.end();
+}
+
+domain::Residency places_of(const Rule& rule) {
+    if (rule.jurisdictions.empty()) return {};
+    return domain::Residency({rule.jurisdictions.begin(), rule.jurisdictions.end()});
 }
 
 Error nothing_left(const std::string& rule, const domain::Residency& residency) {
@@ -52,27 +72,72 @@ Error nothing_left(const std::string& rule, const domain::Residency& residency) 
 
 PolicyEngine::PolicyEngine(Options options) : options_(std::move(options)) {}
 
+/// What the redacted form of content of this class counts as, under the rules that hold.
+Sensitivity PolicyEngine::redacted_class(const domain::AnnotatedRequest& annotated) const {
+    const Sensitivity whole = annotated.label.sensitivity;
+    if (whole != Sensitivity::private_) return whole;
+    const bool lowered =
+        std::any_of(options_.rules.begin(), options_.rules.end(), [&](const Rule& rule) {
+            return rule.redacted_counts_as == Sensitivity::standard &&
+                   concerns(rule, annotated, false) && covers(rule, whole);
+        });
+    return lowered ? Sensitivity::standard : whole;
+}
+
+/// Opens T3 to the redacted form where a rule permits it and nothing speaks against it. Gives the
+/// rule that did.
+std::string PolicyEngine::open_t3(const domain::AnnotatedRequest& annotated, TierSet left,
+                                  Permit& permit) const {
+    const Sensitivity whole = annotated.label.sensitivity;
+    const Sensitivity redacted = redacted_class(annotated);
+    if (redacted == Sensitivity::secret) {
+        permit.closed_ = T3Closed::secret;
+        return {};
+    }
+    std::string by;
+    for (const Rule& rule : options_.rules) {
+        const bool covered = covers(rule, redacted) || covers(rule, whole);
+        if (!rule.permit_t3 || !covered || !concerns(rule, annotated, false)) continue;
+        permit.openings_.push_back(places_of(rule));
+        by = rule.name;
+    }
+    permit.closed_ = T3Closed::open;
+    if (redacted == Sensitivity::private_) permit.closed_ = T3Closed::private_;
+    if (permit.openings_.empty() && permit.closed_ == T3Closed::open)
+        permit.closed_ = T3Closed::no_permit;
+    if (permit.closed_ == T3Closed::open && !left.contains(Tier::t3))
+        permit.closed_ = T3Closed::kept;
+    if (permit.closed_ == T3Closed::open) permit.closed_ = Redactor::obstacle(annotated);
+    if (permit.closed_ != T3Closed::open) permit.openings_.clear();
+    return permit.openings_.empty() ? std::string() : by;
+}
+
 Result<Permit> PolicyEngine::decide(const domain::AnnotatedRequest& annotated) const {
     const domain::Label& label = annotated.label;
-    TierSet tiers = domain::tiers_of(label.sensitivity);
-    domain::Residency residency = label.residency;
-    std::string decided = fmt::format("class-{}", to_string(label.sensitivity));
+    TierSet left = every_tier;  // of what the class or a permit opens
+    Permit permit(domain::tiers_of(label.sensitivity), label.residency,
+                  fmt::format("class-{}", to_string(label.sensitivity)));
+    std::string decided;
     for (const Rule& rule : options_.rules) {
-        if (!applies(rule, annotated)) continue;
-        // A T3 permit opens nothing yet: T3 takes redacted payloads only, and this build has no
-        // redactor to make one.
         if (!rule.tiers && !rule.residency) continue;
-        if (rule.tiers) tiers = tiers & *rule.tiers;
-        if (rule.residency) residency = residency.intersect(*rule.residency);
+        if (!covers(rule, label.sensitivity) || !concerns(rule, annotated, true)) continue;
+        if (rule.tiers && rule.jurisdictions.empty()) left = left & *rule.tiers;
+        if (rule.tiers && !rule.jurisdictions.empty())
+            permit.restrictions_.push_back({places_of(rule), *rule.tiers, rule.name});
+        if (rule.residency) permit.residency_ = permit.residency_.intersect(*rule.residency);
         decided = rule.name;
     }
     const TierSet of_key = annotated.request.caller.tiers;
-    if ((tiers & of_key) != tiers) {
-        tiers = tiers & of_key;
-        decided += "+key-" + annotated.request.caller.key_id;
-    }
-    if (tiers.empty() || residency.nowhere()) return fail(nothing_left(decided, residency));
-    return Permit(tiers, std::move(residency), std::move(decided));
+    const std::string opened = open_t3(annotated, left & of_key, permit);
+    if (!opened.empty() && opened != decided)
+        decided = decided.empty() ? opened : fmt::format("{}+{}", decided, opened);
+    if (!decided.empty()) permit.rule_ = std::move(decided);
+    const TierSet by_rules = permit.tiers_ & left;
+    permit.tiers_ = by_rules & of_key;
+    if (permit.tiers_ != by_rules) permit.rule_ += "+key-" + annotated.request.caller.key_id;
+    if (permit.tiers().empty() || permit.residency_.nowhere())
+        return fail(nothing_left(permit.rule_, permit.residency_));
+    return permit;
 }
 
 Result<ClearedRequest> PolicyEngine::clear(domain::AnnotatedRequest annotated) const {

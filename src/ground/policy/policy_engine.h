@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "domain/trace.h"
+#include "policy/hours.h"
 #include "policy/permit.h"
 
 namespace molly::policy {
@@ -22,6 +23,16 @@ struct Rule {
     std::optional<domain::TierSet> tiers;         ///< restricts to these
     std::optional<domain::Residency> residency;   ///< restricts to these
     bool permit_t3 = false;  ///< explicit permit for T3, redacted; only for standard and public
+    /// Names as traces show them, `member/id`: an id alone is anybody's word.
+    std::vector<std::string> conversations = {};
+    std::vector<domain::Sensitivity> classes = {};
+    /// When it holds. While the time is unknown, restrictions hold and permits do not.
+    std::optional<Hours> hours = {};
+    /// Of the target: the rule is about targets there only. One that declares nothing is restricted
+    /// all the same and gets no permit.
+    std::vector<std::string> jurisdictions = {};
+    /// Only standard means something: the redacted form of private content counts as that.
+    std::optional<domain::Sensitivity> redacted_counts_as = {};
 };
 
 struct Options {
@@ -50,6 +61,10 @@ public:
     Result<Permit> clear_artifact(const ArtifactLabel& artifact) const;
 
 private:
+    domain::Sensitivity redacted_class(const domain::AnnotatedRequest& annotated) const;
+    std::string open_t3(const domain::AnnotatedRequest& annotated, domain::TierSet left,
+                        Permit& permit) const;
+
     Options options_;
 };
 

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "domain/texts.h"
 #include "policy/policy_engine.h"
 
 namespace molly::policy {
@@ -71,18 +72,152 @@ TEST(Policy, RulesOnlyRestrict) {
     EXPECT_EQ(to_string(wide->tiers()), "T0 T1");
 }
 
-TEST(Policy, PermitForT3OpensNothingWithoutARedactor) {
-    Rule rule = rule_of({Tier::t0, Tier::t1, Tier::t2, Tier::t3});
+Rule permit_rule() {
+    Rule rule;
+    rule.name = "press";
     rule.permit_t3 = true;
-    for (const Sensitivity sensitivity :
-         {Sensitivity::public_, Sensitivity::standard, Sensitivity::private_}) {
-        const auto permit = decide(rule, request_of(sensitivity));
+    return rule;
+}
+
+/// A request that detectors have looked at and found nothing in.
+AnnotatedRequest searched(Sensitivity sensitivity) {
+    AnnotatedRequest annotated = request_of(sensitivity);
+    domain::for_each_text(annotated.request, [&](const std::string&, domain::TextForm) {
+        annotated.findings.emplace_back();
+    });
+    annotated.detection_complete = true;
+    return annotated;
+}
+
+TEST(PolicyT3, APermitOpensStandardAndPublicToTheRedactedFormAlone) {
+    for (const Sensitivity sensitivity : {Sensitivity::public_, Sensitivity::standard}) {
+        const auto permit = decide(permit_rule(), searched(sensitivity));
         ASSERT_TRUE(permit);
+        EXPECT_EQ(permit->t3(), T3Closed::open);
+        EXPECT_EQ(to_string(permit->tiers()), "T0 T1 T2 T3");
+        EXPECT_EQ(permit->rule(), "press");
+        // As it stands it goes nowhere near: this is what a socket asks.
         EXPECT_FALSE(permit->allows(Tier::t3));
-        const auto checked = permit->check(*target_of(Tier::t3));
-        ASSERT_FALSE(checked);
-        EXPECT_THAT(checked.error().message(), HasSubstr("no redactor is loaded"));
+        EXPECT_FALSE(permit->check(*target_of(Tier::t3)));
+        EXPECT_TRUE(permit->check_form(*target_of(Tier::t3)));
     }
+}
+
+TEST(PolicyT3, PrivateNeedsARuleThatCountsItsRedactedFormAsStandard) {
+    const auto closed = decide(permit_rule(), searched(Sensitivity::private_));
+    ASSERT_TRUE(closed);
+    EXPECT_EQ(closed->t3(), T3Closed::private_);
+    Rule rule = permit_rule();
+    rule.redacted_counts_as = Sensitivity::standard;
+    const auto open = decide(rule, searched(Sensitivity::private_));
+    ASSERT_TRUE(open);
+    EXPECT_EQ(open->t3(), T3Closed::open);
+    // What it is as it stands does not change.
+    EXPECT_FALSE(open->allows(Tier::t2));
+    EXPECT_EQ(decide(rule, searched(Sensitivity::secret))->t3(), T3Closed::secret);
+}
+
+TEST(PolicyT3, ThePermitMayBeWrittenForStandardWhileAnotherRuleLowersTheRedactedForm) {
+    Rule lowers;
+    lowers.name = "case-42";
+    lowers.conversations = {"ada/case-42"};
+    lowers.redacted_counts_as = Sensitivity::standard;
+    Rule permits = permit_rule();
+    permits.at_most = Sensitivity::standard;
+    const PolicyEngine engine({.rules = {permits, lowers}});
+    AnnotatedRequest annotated = searched(Sensitivity::private_);
+    EXPECT_EQ(engine.decide(annotated)->t3(), T3Closed::private_);
+    annotated.conversation = "ada/case-42";
+    EXPECT_EQ(engine.decide(annotated)->t3(), T3Closed::open);
+    // The same id of another member is another conversation.
+    annotated.conversation = "bob/case-42";
+    EXPECT_EQ(engine.decide(annotated)->t3(), T3Closed::private_);
+}
+
+TEST(PolicyT3, IncompleteDetectionClosesItAndSaysSo) {
+    AnnotatedRequest annotated = searched(Sensitivity::standard);
+    annotated.detection_complete = false;
+    const auto absent = decide(permit_rule(), annotated);
+    ASSERT_TRUE(absent);
+    EXPECT_EQ(absent->t3(), T3Closed::detection);
+    const auto checked = absent->check_form(*target_of(Tier::t3));
+    ASSERT_FALSE(checked);
+    EXPECT_EQ(checked.error().code(), ErrorCode::denied);
+    EXPECT_EQ(checked.error().reason(), "detection_incomplete");
+    EXPECT_THAT(checked.error().message(), HasSubstr("detectors"));
+    EXPECT_THAT(checked.error().message_italian(), HasSubstr("rivelatori"));
+    // A text that nobody has looked at is the same.
+    annotated.detection_complete = true;
+    annotated.findings.pop_back();
+    EXPECT_EQ(decide(permit_rule(), annotated)->t3(), T3Closed::detection);
+}
+
+TEST(PolicyT3, ARuleOrAKeyKeepsContentFromIt) {
+    Rule keeps = rule_of({Tier::t0, Tier::t1});
+    const PolicyEngine engine({.rules = {permit_rule(), keeps}});
+    EXPECT_EQ(engine.decide(searched(Sensitivity::standard))->t3(), T3Closed::kept);
+    AnnotatedRequest annotated = searched(Sensitivity::standard);
+    annotated.request.caller.tiers = {Tier::t0, Tier::t2};
+    EXPECT_EQ(decide(permit_rule(), annotated)->t3(), T3Closed::kept);
+}
+
+TEST(PolicyT3, APermitForAJurisdictionReachesTargetsThereOnly) {
+    Rule rule = permit_rule();
+    rule.jurisdictions = {"EU"};
+    const auto permit = decide(rule, searched(Sensitivity::standard));
+    ASSERT_TRUE(permit);
+    EXPECT_TRUE(permit->check_form(*target_of(Tier::t3, "IT")));
+    EXPECT_FALSE(permit->check_form(*target_of(Tier::t3, "US")));
+    EXPECT_FALSE(permit->check_form(*target_of(Tier::t3)));
+}
+
+TEST(PolicyT3, ResidencyBindsTheRedactedFormToo) {
+    AnnotatedRequest annotated = searched(Sensitivity::standard);
+    annotated.label.residency = Residency({"IT"});
+    const auto permit = decide(permit_rule(), annotated);
+    ASSERT_TRUE(permit);
+    EXPECT_FALSE(permit->check_form(*target_of(Tier::t3, "US")));
+    EXPECT_TRUE(permit->check_form(*target_of(Tier::t3, "IT")));
+}
+
+TEST(Policy, ARestrictionForAJurisdictionConcernsTargetsThereAndUndeclaredOnes) {
+    Rule rule = rule_of({Tier::t0, Tier::t1});
+    rule.jurisdictions = {"US"};
+    const auto permit = decide(rule, request_of(Sensitivity::standard));
+    ASSERT_TRUE(permit);
+    EXPECT_FALSE(permit->check(*target_of(Tier::t2, "US")));
+    EXPECT_FALSE(permit->check(*target_of(Tier::t2)));
+    EXPECT_TRUE(permit->check(*target_of(Tier::t2, "DE")));
+    EXPECT_TRUE(permit->check(*target_of(Tier::t1, "US")));
+}
+
+TEST(Policy, WhileTheTimeIsUnknownRestrictionsHoldAndPermitsDoNot) {
+    const auto hours = hours_from("08:00-19:00", {"mon"}, "Europe/Rome");
+    ASSERT_TRUE(hours);
+    const WallTime monday_noon =
+        std::chrono::sys_days(std::chrono::year(2026) / 11 / 30) + std::chrono::hours(11);
+    Rule permits = permit_rule();
+    permits.hours = *hours;
+    AnnotatedRequest annotated = searched(Sensitivity::standard);
+    EXPECT_EQ(decide(permits, annotated)->t3(), T3Closed::no_permit);
+    annotated.time = monday_noon;
+    EXPECT_EQ(decide(permits, annotated)->t3(), T3Closed::open);
+    annotated.time = monday_noon + std::chrono::hours(24);
+    EXPECT_EQ(decide(permits, annotated)->t3(), T3Closed::no_permit);
+    Rule restricts = rule_of({Tier::t0});
+    restricts.hours = *hours;
+    EXPECT_EQ(to_string(decide(restricts, annotated)->tiers()), "T0 T1 T2");
+    annotated.time = monday_noon;
+    EXPECT_EQ(to_string(decide(restricts, annotated)->tiers()), "T0");
+    annotated.time = WallTime{};
+    EXPECT_EQ(to_string(decide(restricts, annotated)->tiers()), "T0");
+}
+
+TEST(Policy, ARuleForSomeClassesLeavesTheOthersAlone) {
+    Rule rule = rule_of({Tier::t0});
+    rule.classes = {Sensitivity::public_, Sensitivity::private_};
+    EXPECT_EQ(to_string(decide(rule, request_of(Sensitivity::private_))->tiers()), "T0");
+    EXPECT_EQ(to_string(decide(rule, request_of(Sensitivity::standard))->tiers()), "T0 T1 T2");
 }
 
 TEST(Policy, RuleAppliesWhenAllItsConditionsMatch) {

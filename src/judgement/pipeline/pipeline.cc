@@ -8,6 +8,7 @@
 #include "pipeline/internal/attempts.h"
 #include "pipeline/internal/conversation.h"
 #include "pipeline/internal/counts.h"
+#include "pipeline/internal/placeholder_maps.h"
 #include "pipeline/internal/record.h"
 
 namespace molly::pipeline {
@@ -15,7 +16,8 @@ namespace molly::pipeline {
 Pipeline::Pipeline(Parts parts, Options options)
     : parts_(std::move(parts)),
       options_(options),
-      counts_(std::make_unique<Counts>(parts_.metrics)) {
+      counts_(std::make_unique<Counts>(parts_.metrics)),
+      maps_(std::make_unique<PlaceholderMaps>(options_.placeholder_maps_max)) {
     for (const targets::Target* target : parts_.targets)
         names_.push_back(target->spec().id);
 }
@@ -38,8 +40,9 @@ Task<Result<Answered>> Pipeline::run(domain::Request request, const members::Key
         Result<Outcome> refused = fail(std::move(prepared).error());
         co_return co_await record(std::move(trace), arrived, nullptr, std::move(refused));
     }
-    Attempts attempts(parts_, *prepared, sink, trace);
+    Attempts attempts(parts_, *prepared, *maps_, sink, trace);
     Result<Outcome> outcome = co_await attempts.run();
+    if (outcome) label_answer(trace, prepared->cleared->request(), outcome->response);
     note_outcome(trace, outcome ? nullptr : &outcome.error(), attempts.begun());
     co_return co_await record(std::move(trace), arrived, &*prepared, std::move(outcome));
 }
@@ -50,6 +53,8 @@ Result<Prepared> Pipeline::place(domain::Request request, domain::Trace& trace) 
     const auto sticky =
         conversation.empty() ? std::nullopt : parts_.store.conversation_label(conversation);
     TRY(domain::AnnotatedRequest annotated, parts_.annotator.annotate(std::move(request), sticky));
+    annotated.conversation = conversation;
+    annotated.time = parts_.clock.wall();
     trace.conversation = std::move(conversation);
     trace.label = annotated.label;
     trace.signals = annotated.signals;
@@ -75,6 +80,34 @@ Result<void> Pipeline::reserve(Prepared& prepared, const members::Key& key,
     }
     TRY(prepared.reservation, parts_.members.reserve(key, tokens, dearest));
     return {};
+}
+
+/// What an answer says for the first time raises the label under which it is kept, and which sticks
+/// to the conversation.
+void Pipeline::label_answer(domain::Trace& trace, const domain::Request& asked,
+                            const domain::Response& response) const {
+    domain::Message turn;
+    turn.role = domain::Role::assistant;
+    if (!response.text.empty()) {
+        domain::Part part;
+        part.text = response.text;
+        turn.parts.push_back(std::move(part));
+    }
+    turn.reasoning = response.reasoning;
+    turn.tool_calls = response.tool_calls;
+    domain::Request said;
+    said.messages.push_back(std::move(turn));
+    said.caller.member = asked.caller.member;
+    said.caller.app = asked.caller.app;
+    said.caller.lowest_class = domain::Sensitivity::public_;
+    said.extensions.tags = asked.extensions.tags;
+    said.extensions.sensitivity = domain::Sensitivity::public_;  // what is found in it raises that
+    const auto found = parts_.annotator.annotate(std::move(said), std::nullopt);
+    if (!found) return;
+    domain::Label joined = join(trace.label, found->label);
+    if (joined == trace.label) return;
+    trace.signals.push_back({"answer", found->label.sensitivity, 1});
+    trace.label = std::move(joined);
 }
 
 /// Settles what was reserved and commits trace and receipt. An answer whose record cannot be

@@ -21,6 +21,8 @@ namespace molly::pipeline {
 
 struct Options {
     std::chrono::milliseconds request_timeout{300'000};  ///< from arrival to the last byte
+    /// Conversations with third parties whose placeholders are remembered at once.
+    std::size_t placeholder_maps_max = 4096;
 };
 
 /// What the edge needs before the first byte of an answer: headers are sent from it.
@@ -66,6 +68,7 @@ struct Parts {
 struct Prepared;
 struct Outcome;
 class Counts;
+class PlaceholderMaps;
 
 class Pipeline {
 public:
@@ -85,6 +88,14 @@ public:
     /// The decision without any attempt, for `explain`. Errors: as run.
     Result<domain::Decision> explain(domain::Request request, const members::Key& key) const;
 
+    /// Lowers the class that sticks to a conversation (`member/id`, as traces name it) and records
+    /// the act in a trace and a receipt, whose id it gives. What later turns hold raises it again.
+    /// Errors: denied (declassify_not_in_scope: the key may not, not so far, or not for this
+    /// member), not_found, conflict (it is as low already), invalid_request (the reason is missing,
+    /// too long, or holds identifiers).
+    Task<Result<domain::Trace>> declassify(domain::Declassification act, std::string conversation,
+                                           const members::Key& by);
+
     const std::vector<targets::Target*>& targets() const noexcept { return parts_.targets; }
     /// The targets as the router sees them now.
     std::vector<router::TargetView> views() const;
@@ -93,6 +104,8 @@ private:
     Result<Prepared> place(domain::Request request, domain::Trace& trace) const;
     Result<void> reserve(Prepared& prepared, const members::Key& key,
                          const domain::Trace& trace) const;
+    void label_answer(domain::Trace& trace, const domain::Request& asked,
+                      const domain::Response& response) const;
     Task<Result<Answered>> record(domain::Trace trace, MonoTime arrived, Prepared* prepared,
                                   Result<Outcome> outcome);
 
@@ -100,6 +113,7 @@ private:
     Options options_;
     std::vector<std::string> names_;  // of the targets
     std::unique_ptr<Counts> counts_;
+    std::unique_ptr<PlaceholderMaps> maps_;
 };
 
 }  // namespace molly::pipeline

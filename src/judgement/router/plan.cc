@@ -89,7 +89,7 @@ public:
         const domain::TargetSpec& spec = *view.spec;
         if (pinned() && spec.id != wanted_.target)
             return {Stage::other_asked, "the request asks for target " + wanted_.target};
-        if (auto allowed = cleared_.permit().check(spec); !allowed)
+        if (auto allowed = cleared_.permit().check_form(spec); !allowed)
             return {Stage::permit, allowed.error().message()};
         if (auto covered = authorise(request_.caller, spec, adapter_); !covered)
             return {Stage::permit, covered.error().message()};
@@ -343,6 +343,10 @@ Result<Plan> plan(const policy::ClearedRequest& cleared, const Wanted& wanted,
     explanation.permitted = permit.tiers();
     explanation.residency = permit.residency();
     explanation.mode = planner.mode();
+    const bool outside = std::any_of(targets.begin(), targets.end(), [](const TargetView& view) {
+        return view.spec->tier == domain::Tier::t3;
+    });
+    explanation.t3_closed = outside ? to_string(permit.t3()) : "";
     explanation.candidates.clear();
     for (const Weighed& one : weighed)
         explanation.candidates.push_back(one.candidate);

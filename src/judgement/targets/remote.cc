@@ -1,195 +1,43 @@
-#include <atomic>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "base/coroutine.h"
-#include "dialects/dialects.h"
-#include "targets/target.h"
+#include "targets/external.h"
+#include "targets/internal/upstream.h"
 
 namespace molly::targets {
 namespace {
 
-using domain::Dialect;
-
-constexpr std::size_t error_bytes_max = 64U << 10U;  // of an upstream's error body that are read
-
-/// Whether a reply of this status leaves open that the upstream did the work: a gateway in between
-/// gave up, or the reply broke. Every other error status is the upstream's own refusal.
-bool may_have_been_served(int status) noexcept {
-    return status < 300 || status == 502 || status == 504;
-}
-
-/// Turns an upstream's reply into Deltas.
-class ReplyReader final : public net::ReplySink {
-public:
-    ReplyReader(const domain::TargetSpec& spec, const domain::Request& request, DeltaSink& sink)
-        : spec_(spec), request_(request), sink_(sink) {}
-
-    Task<Result<void>> head(int status, const net::Headers& headers) override {
-        status_ = status;
-        if (status < 200 || status > 299) {
-            retry_after_ = net::header(headers, "retry-after");
-            co_return Result<void>();
-        }
-        // Some servers ignore `stream` and answer whole.
-        const std::string_view type = net::header(headers, "content-type");
-        const bool whole = type.starts_with("application/json");
-        const bool stream = request_.stream && !whole;
-        decoder_ = dialects::make_reply_decoder(spec_.dialect, request_.operation, stream);
-        co_return Result<void>();
-    }
-
-    Task<Result<void>> piece(std::string_view bytes) override {
-        if (!decoder_) {
-            error_body_.append(bytes.substr(0, error_bytes_max - error_body_.size()));
-            co_return Result<void>();
-        }
-        CO_TRY(const std::vector<domain::Delta> deltas, decoder_->piece(bytes));
-        co_return co_await pass_on(deltas);
-    }
-
-    /// After the exchange: the rest of the Deltas, or the error that the status means.
-    Task<Result<void>> finish() {
-        if (!decoder_) {
-            co_return fail(
-                dialects::decode_upstream_error(spec_.dialect, status_, error_body_, retry_after_));
-        }
-        CO_TRY(const std::vector<domain::Delta> deltas, decoder_->end());
-        co_return co_await pass_on(deltas);
-    }
-
-    int status() const noexcept { return status_; }
-    const domain::Usage& usage() const noexcept { return usage_; }
-    dialects::ReplyDecoder& decoder() noexcept { return *decoder_; }
-
-private:
-    Task<Result<void>> pass_on(const std::vector<domain::Delta>& deltas) {
-        for (const domain::Delta& delta : deltas) {
-            if (delta.usage) usage_ = *delta.usage;
-            CO_TRY_DO(co_await sink_.write(delta));
-        }
-        co_return Result<void>();
-    }
-
-    const domain::TargetSpec& spec_;
-    const domain::Request& request_;
-    DeltaSink& sink_;
-    int status_ = 0;
-    std::string retry_after_;
-    std::string error_body_;
-    std::unique_ptr<dialects::ReplyDecoder> decoder_;
-    domain::Usage usage_;
-};
-
-/// Takes the status of a probe and drops the body.
-class StatusReader final : public net::ReplySink {
-public:
-    Task<Result<void>> head(int status, const net::Headers& /*headers*/) override {
-        status_ = status;
-        co_return Result<void>();
-    }
-    Task<Result<void>> piece(std::string_view /*bytes*/) override { co_return Result<void>(); }
-    int status() const noexcept { return status_; }
-
-private:
-    int status_ = 0;
-};
-
-/// Counts for the length of a scope.
-class InFlight {
-public:
-    explicit InFlight(std::atomic<std::uint32_t>& count) : count_(count) { ++count_; }
-    InFlight(const InFlight&) = delete;
-    InFlight& operator=(const InFlight&) = delete;
-    InFlight(InFlight&&) = delete;
-    InFlight& operator=(InFlight&&) = delete;
-    ~InFlight() { --count_; }
-
-private:
-    std::atomic<std::uint32_t>& count_;
-};
-
+/// A server of the owner's, or of the owner's network: content as it stands.
 class RemoteTarget final : public Target {
 public:
-    RemoteTarget(std::shared_ptr<const domain::TargetSpec> spec, net::Connector& connector,
+    RemoteTarget(const std::shared_ptr<const domain::TargetSpec>& spec, net::Connector& connector,
                  std::string key)
-        : Target(std::move(spec)), connector_(connector), key_(std::move(key)) {}
+        : Target(spec), upstream_(spec, connector, std::move(key)) {}
 
-    std::uint32_t queue_depth() const noexcept override { return running_; }
-
+    std::uint32_t queue_depth() const noexcept override { return upstream_.running(); }
     Task<Result<void>> probe(const policy::Permit& permit) override {
-        net::OutboundRequest outbound;
-        outbound.method = "GET";
-        outbound.path = spec().dialect == Dialect::ollama ? "/api/tags" : "/models";
-        add_key(outbound.headers);
-        StatusReader reader;
-        net::Wire wire;
-        CO_TRY_DO(co_await connector_.exchange(permit, spec(), std::move(outbound), reader, wire));
-        // A server without a list of models is there all the same.
-        if (reader.status() < 400 || reader.status() == 404) co_return Result<void>();
-        co_return fail(dialects::decode_upstream_error(spec().dialect, reader.status(), "", ""));
+        return upstream_.probe(permit);
     }
 
 private:
     Task<Result<domain::Response>> answer(policy::Dispatch dispatch, DeltaSink& sink,
                                           Report& report) override {
-        const InFlight counted(running_);
-        const domain::Request& request = dispatch.request();
-        CO_TRY(net::OutboundRequest outbound, encode(request));
-        ReplyReader reader(spec(), request, sink);
-        net::Wire wire;
-        Result<void> exchanged = co_await connector_.exchange(dispatch.permit(), spec(),
-                                                              std::move(outbound), reader, wire);
-        report.bytes_sent = wire.bytes_sent;
-        report.bytes_received = wire.bytes_received;
-        report.peer_authenticated = wire.peer_authenticated;
-        report.body_accepted = wire.body_accepted && may_have_been_served(reader.status());
-        if (!exchanged) co_return fail(std::move(exchanged).error());
-        CO_TRY_DO(co_await reader.finish());
-        domain::Response response;
-        response.target = spec().id;
+        CO_TRY(domain::Response response,
+               co_await upstream_.ask(dispatch.request(), dispatch.permit(), sink, report));
         response.adapter = dispatch.adapter();
-        response.model = reader.decoder().model();
-        if (response.model.empty()) response.model = spec().model;
-        response.embeddings = reader.decoder().take_embeddings();
-        response.usage = reader.usage();
         co_return response;
     }
 
-    Result<net::OutboundRequest> encode(const domain::Request& request) const {
-        TRY(dialects::UpstreamRequest upstream,
-            dialects::encode_upstream(spec().dialect, request, spec().model));
-        net::OutboundRequest outbound;
-        outbound.path = std::move(upstream.path);
-        outbound.headers = std::move(upstream.headers);
-        outbound.body = std::move(upstream.body);
-        outbound.deadline = request.deadline;
-        outbound.cancellation = request.cancellation;
-        add_key(outbound.headers);
-        return outbound;
-    }
-
-    /// The only place where the key goes; no error and no log has it.
-    void add_key(net::Headers& headers) const {
-        if (key_.empty()) return;
-        if (spec().dialect == Dialect::anthropic) {
-            headers.emplace_back("x-api-key", key_);
-        } else {
-            headers.emplace_back("authorization", "Bearer " + key_);
-        }
-    }
-
-    net::Connector& connector_;
-    std::string key_;
-    std::atomic<std::uint32_t> running_ = 0;
+    internal::Upstream upstream_;
 };
 
 }  // namespace
 
 std::unique_ptr<Target> make_remote_target(std::shared_ptr<const domain::TargetSpec> spec,
                                            net::Connector& connector, std::string key) {
-    return std::make_unique<RemoteTarget>(std::move(spec), connector, std::move(key));
+    if (spec->tier == domain::Tier::t3)
+        return make_external_target(std::move(spec), connector, std::move(key));
+    return std::make_unique<RemoteTarget>(spec, connector, std::move(key));
 }
 
 }  // namespace molly::targets

@@ -11,6 +11,7 @@
 #include "engine/engine.h"
 #include "net/connector.h"
 #include "policy/permit.h"
+#include "policy/redactor.h"
 
 namespace molly::targets {
 
@@ -38,10 +39,12 @@ public:
 
     /// Answers the dispatch. With `request.stream` or without: Deltas go to `sink` as they come, at
     /// least one. The response holds what the Deltas do not: model names, embeddings, usage.
-    /// Errors: internal, when the dispatch is for another target; unavailable or upstream_failed
-    /// (another target may do); rate_limited (with retry_after); invalid_request (the target
-    /// refused the request itself); deadline_exceeded; cancelled.
+    /// Errors: internal, when the dispatch is for another target or this one is T3; unavailable or
+    /// upstream_failed (another target may do); rate_limited (with retry_after); invalid_request
+    /// (the target refused the request itself); deadline_exceeded; cancelled.
     Task<Result<domain::Response>> run(policy::Dispatch dispatch, DeltaSink& sink, Report& report);
+    /// The same for a T3 target, which takes redacted payloads alone. The Deltas are restored.
+    Task<Result<domain::Response>> run(policy::Redacted payload, DeltaSink& sink, Report& report);
 
     /// Requests that wait or run there now, as far as this process knows.
     virtual std::uint32_t queue_depth() const noexcept = 0;
@@ -51,8 +54,11 @@ public:
     virtual Task<Result<void>> probe(const policy::Permit& permit) = 0;
 
 private:
+    // A target has one of the two; the other refuses.
     virtual Task<Result<domain::Response>> answer(policy::Dispatch dispatch, DeltaSink& sink,
-                                                  Report& report) = 0;
+                                                  Report& report);
+    virtual Task<Result<domain::Response>> answer_redacted(policy::Redacted payload,
+                                                           DeltaSink& sink, Report& report);
 
     std::shared_ptr<const domain::TargetSpec> spec_;
 };
@@ -61,7 +67,8 @@ private:
 std::unique_ptr<Target> make_local_target(std::shared_ptr<const domain::TargetSpec> spec,
                                           engine::Engine& engine);
 
-/// An OpenAI-, Anthropic- or Ollama-speaking server. `key` is the upstream's API key, or empty.
+/// An OpenAI-, Anthropic- or Ollama-speaking server; one of T3 is an external target. `key` is the
+/// upstream's API key, or empty.
 std::unique_ptr<Target> make_remote_target(std::shared_ptr<const domain::TargetSpec> spec,
                                            net::Connector& connector, std::string key);
 

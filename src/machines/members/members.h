@@ -34,6 +34,8 @@ struct Scope {
     std::optional<std::uint32_t> parallel_max;
     std::optional<domain::Money> budget_per_month;
     std::optional<WallTime> expires;
+    /// The lowest class to which it may lower the label of a conversation; unset: it may not.
+    std::optional<domain::Sensitivity> declassify = {};
 };
 
 struct Key {

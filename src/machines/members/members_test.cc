@@ -202,6 +202,7 @@ TEST_F(MembersTest, Case24AChildIsNeverWiderAndTheFieldIsNamed) {
     EXPECT_EQ(widen([](Scope& s) { s.tokens_per_minute = 1001; }), "tokens_per_minute");
     EXPECT_EQ(widen([](Scope& s) { s.parallel_max.reset(); }), "parallel_max");
     EXPECT_EQ(widen([](Scope& s) { s.budget_per_month = domain::Money{6}; }), "budget_per_month");
+    EXPECT_EQ(widen([](Scope& s) { s.declassify = domain::Sensitivity::private_; }), "declassify");
     EXPECT_EQ(widen([&](Scope& s) { *s.expires += std::chrono::seconds(1); }), "expires");
 }
 
@@ -366,6 +367,7 @@ TEST(ScopeText, ComesBackWhole) {
     scope.models = {"small", "big/law"};
     scope.lowest_class = domain::Sensitivity::standard;
     scope.default_class = domain::Sensitivity::secret;
+    scope.declassify = domain::Sensitivity::standard;
     scope.requests_per_minute = 10;
     scope.tokens_per_minute = 20;
     scope.parallel_max = 3;
@@ -375,6 +377,7 @@ TEST(ScopeText, ComesBackWhole) {
     ASSERT_TRUE(back.has_value()) << back.error().message();
     EXPECT_EQ(to_text(*back), to_text(scope));
     EXPECT_EQ(back->expires, scope.expires);
+    EXPECT_EQ(back->declassify, scope.declassify);
     EXPECT_EQ(back->budget_per_month, scope.budget_per_month);
     EXPECT_EQ(to_text(scope_from(to_text(Scope{})).value()), to_text(Scope{}));
 }

@@ -154,6 +154,7 @@ Result<void> read_field(Scope& scope, std::string_view name, const json::value& 
     if (name == "models") return put(scope.models, read_texts(value, name));
     if (name == "lowest_class") return put(scope.lowest_class, read_class(value, name));
     if (name == "default_class") return put(scope.default_class, read_class(value, name));
+    if (name == "declassify") return put(scope.declassify, read_class(value, name));
     if (name == "requests_per_minute")
         return put(scope.requests_per_minute, read_count(value, name));
     if (name == "tokens_per_minute") return put(scope.tokens_per_minute, read_count(value, name));
@@ -180,6 +181,7 @@ std::string to_text(const Scope& scope) {
         object["models"] = json::array(scope.models.begin(), scope.models.end());
     object["lowest_class"] = to_string(scope.lowest_class);
     if (scope.default_class) object["default_class"] = to_string(*scope.default_class);
+    if (scope.declassify) object["declassify"] = to_string(*scope.declassify);
     if (scope.requests_per_minute) object["requests_per_minute"] = *scope.requests_per_minute;
     if (scope.tokens_per_minute) object["tokens_per_minute"] = *scope.tokens_per_minute;
     if (scope.parallel_max) object["parallel_max"] = *scope.parallel_max;

@@ -96,9 +96,9 @@ public:
 
     /// Commits the departure. Errors: exhausted, unavailable.
     virtual Task<Result<void>> depart(Departure departure) = 0;
-    /// Commits the trace, its receipt and the conversation's label in one transaction. Ids from
-    /// seal::ordered_token keep the index cheap. Errors: exhausted, unavailable, conflict (the id
-    /// has a trace already).
+    /// Commits the trace, its receipt and the conversation's label, raised by the trace's or
+    /// lowered by its act, in one transaction. Ids from seal::ordered_token keep the index cheap.
+    /// Errors: exhausted, unavailable, conflict (the id has a trace already).
     virtual Task<Result<void>> append(domain::Trace trace) = 0;
 
     virtual Task<Result<std::vector<domain::Trace>>> traces(TraceQuery query) = 0;

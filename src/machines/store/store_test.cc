@@ -182,6 +182,39 @@ TEST_F(StoreTest, ConversationLabelsAreOnlyRaisedAndRemembered) {
     EXPECT_EQ(label->origins, (std::set<std::string, std::less<>>{"kb", "web"}));
 }
 
+TEST_F(StoreTest, AnActLowersAConversationAndIsRemembered) {
+    domain::Trace one = full_trace("a");
+    one.conversation = "c";
+    one.label = {domain::Sensitivity::secret, domain::Residency({"EU"}), {"kb"}};
+    domain::Trace act = full_trace("act");
+    act.conversation = "c";
+    act.label = one.label;
+    act.lowered = {domain::Sensitivity::secret, domain::Sensitivity::standard, "it is public now"};
+    {
+        const auto store = open_store(folder_.path());
+        ASSERT_TRUE(append(*store, one).has_value());
+        ASSERT_TRUE(append(*store, act).has_value());
+        EXPECT_EQ(store->conversation_label("c")->sensitivity, domain::Sensitivity::standard);
+        EXPECT_EQ(store->conversation_label("c")->residency, domain::Residency({"EU"}));
+        const auto receipt = wait_for<Result<Receipt>>([&] { return store->receipt("act"); });
+        ASSERT_TRUE(receipt.has_value());
+        EXPECT_NE(receipt->body.find(R"("operation":"declassify")"), std::string::npos);
+        EXPECT_NE(receipt->body.find(R"("from":"secret","to":"standard","reason":"it is public)"),
+                  std::string::npos);
+    }
+    {
+        const auto store = open_store(folder_.path());
+        EXPECT_EQ(store->conversation_label("c")->sensitivity, domain::Sensitivity::standard);
+        EXPECT_EQ(trace(*store, "act")->lowered->reason, "it is public now");
+        // What comes later raises it again.
+        one.label.sensitivity = domain::Sensitivity::private_;
+        ASSERT_TRUE(append(*store, one).has_value());
+    }
+    const auto store = open_store(folder_.path());
+    EXPECT_EQ(store->conversation_label("c")->sensitivity, domain::Sensitivity::private_);
+    EXPECT_TRUE(verify_log(folder_.path())->sound);
+}
+
 TEST_F(StoreTest, SpendingIsSummedPerKeyAndSurvives) {
     const WallTime now = std::chrono::system_clock::now();
     {

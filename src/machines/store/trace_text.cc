@@ -64,7 +64,14 @@ void append_decision(std::string& out, const domain::Decision& decision) {
     append_tiers(object.name("permitted"), decision.permitted);
     if (decision.residency.constrained()) object.texts("residency", decision.residency.places());
     object.text("mode", to_string(decision.mode));
+    object.some_text("t3_closed", decision.t3_closed);
     object.array("candidates", decision.candidates, append_candidate);
+}
+
+void append_redactions(std::string& out, const domain::Redactions& redactions) {
+    ObjectText object(out);
+    for (const auto& [kind, count] : redactions)
+        object.number(to_string(kind), count);
 }
 
 void append_attempt(std::string& out, const Attempt& attempt) {
@@ -82,6 +89,15 @@ void append_attempt(std::string& out, const Attempt& attempt) {
     object.some_number("cost_nano", attempt.cost.nano);
     object.some_number("first_token_us", attempt.first_token.count());
     object.some_number("duration_us", attempt.duration.count());
+    if (!attempt.redactions.empty())
+        append_redactions(object.name("redactions"), attempt.redactions);
+}
+
+void append_declassification(std::string& out, const domain::Declassification& act) {
+    ObjectText object(out);
+    object.text("from", to_string(act.from));
+    object.text("to", to_string(act.to));
+    object.text("reason", act.reason);
 }
 
 void append_request(ObjectText& object, const Trace& trace) {
@@ -217,10 +233,21 @@ domain::Decision read_decision(const Reader& reader) {
     });
     decision.residency = read_residency(reader);
     decision.mode = domain::mode_from(reader.text("mode")).value_or(domain::Mode::balanced);
+    decision.t3_closed = reader.text("t3_closed");
     reader.each("candidates", [&](const json::value& value) {
         decision.candidates.push_back(read_candidate(Reader(value)));
     });
     return decision;
+}
+
+domain::Redactions read_redactions(const Reader& reader) {
+    domain::Redactions redactions;
+    for (std::size_t i = 0; i < domain::finding_kinds; ++i) {
+        const auto kind = static_cast<domain::FindingKind>(i);
+        const auto count = reader.number<std::uint32_t>(to_string(kind));
+        if (count != 0) redactions.emplace(kind, count);
+    }
+    return redactions;
 }
 
 Attempt read_attempt(const Reader& reader) {
@@ -236,7 +263,8 @@ Attempt read_attempt(const Reader& reader) {
             .usage = read_usage(reader.inside("usage")),
             .cost = {reader.number<std::int64_t>("cost_nano")},
             .first_token = std::chrono::microseconds(reader.number<std::int64_t>("first_token_us")),
-            .duration = std::chrono::microseconds(reader.number<std::int64_t>("duration_us"))};
+            .duration = std::chrono::microseconds(reader.number<std::int64_t>("duration_us")),
+            .redactions = read_redactions(reader.inside("redactions"))};
 }
 
 domain::CapabilityProfile read_capability(const Reader& reader) {
@@ -273,6 +301,14 @@ void read_request(const Reader& reader, Trace& trace) {
     trace.capability = read_capability(reader.inside("needs"));
 }
 
+domain::Declassification read_declassification(const Reader& reader) {
+    const auto sensitivity = [&](std::string_view key) {
+        return reader.choice(key, domain::Sensitivity::secret)
+            .value_or(domain::Sensitivity::secret);
+    };
+    return {.from = sensitivity("from"), .to = sensitivity("to"), .reason = reader.text("reason")};
+}
+
 Result<json::value> parse_stored(std::string_view text) {
     auto value = parse_json(text);
     if (value && value->is_object()) return *std::move(value);
@@ -300,6 +336,7 @@ void append_trace(std::string& out, const Trace& trace) {
     object.text("outcome", to_string(trace.outcome));
     if (trace.finish) object.text("finish", to_string(*trace.finish));
     object.some_text("failure", trace.failure);
+    if (trace.lowered) append_declassification(object.name("lowered"), *trace.lowered);
 }
 
 std::string to_text(const Trace& trace) {
@@ -329,6 +366,8 @@ Result<Trace> trace_from(std::string_view text) {
         reader.choice("outcome", domain::Outcome::truncated).value_or(domain::Outcome::failed);
     trace.finish = reader.choice("finish", domain::FinishReason::content_filter);
     trace.failure = reader.text("failure");
+    if (reader.find("lowered") != nullptr)
+        trace.lowered = read_declassification(reader.inside("lowered"));
     return trace;
 }
 

@@ -55,6 +55,22 @@ TEST(TraceText, TimeIsIso8601) {
               "2025-11-30T07:45:50.123456Z");
 }
 
+TEST(ReceiptText, SaysWhatWasRedactedByKindAndCount) {
+    domain::Trace trace = full_trace("a1");
+    trace.attempts[0].redactions = {{domain::FindingKind::iban, 2},
+                                    {domain::FindingKind::email, 1}};
+    trace.attempts[1].redactions = {{domain::FindingKind::iban, 2}};
+    std::string body;
+    internal::append_receipt(body, trace);
+    EXPECT_NE(body.find(R"("outcome":"unavailable","redactions":{"email":1,"iban":2}})"),
+              std::string::npos);
+    EXPECT_NE(body.find(R"("outcome":"answered","redactions":{"email":1,"iban":4}})"),
+              std::string::npos);
+    const auto back = trace_from(to_text(trace));
+    ASSERT_TRUE(back.has_value());
+    EXPECT_EQ(back->attempts[0].redactions, trace.attempts[0].redactions);
+}
+
 TEST(ReceiptText, IsCanonicalJsonWithoutOrigins) {
     domain::Trace trace = full_trace("a1");
     trace.time = WallTime(std::chrono::microseconds(1'764'488'750'123'456));

@@ -110,6 +110,7 @@ void add_commands(Command& root) {
     add_traces(root);
     add_audit(root);
     add_keys(root);
+    add_declassify(root);
     add_doctor(root);
     add_config(root);
     add_completion(root);

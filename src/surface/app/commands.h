@@ -91,6 +91,7 @@ void add_targets(Command& root);
 void add_traces(Command& root);
 void add_audit(Command& root);
 void add_keys(Command& root);
+void add_declassify(Command& root);
 void add_doctor(Command& root);
 void add_config(Command& root);
 void add_completion(Command& root);

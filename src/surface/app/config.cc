@@ -117,6 +117,60 @@ void read_labels(Reader in, annotate::Options& labels) {
     in.close();
 }
 
+void read_classes(Reader& in, std::vector<domain::Sensitivity>& classes) {
+    std::vector<std::string> words;
+    in.read("classes", words);
+    for (const std::string& word : words) {
+        if (const auto known = domain::sensitivity_from(word)) {
+            classes.push_back(*known);
+        } else {
+            in.fault("classes", "must be of public, standard, private, secret",
+                     "devono essere fra public, standard, private, secret");
+        }
+    }
+}
+
+void read_when(Reader& in, std::optional<policy::Hours>& out) {
+    std::string hours;
+    std::vector<std::string> weekdays;
+    std::string zone;
+    in.read("hours", hours);
+    in.read("weekdays", weekdays);
+    in.read("zone", zone);
+    if (hours.empty() && weekdays.empty()) {
+        if (!zone.empty())
+            in.fault("zone", "says nothing without hours or weekdays",
+                     "non dice nulla senza hours o weekdays");
+        return;
+    }
+    const auto read = policy::hours_from(hours, weekdays, zone);
+    if (read) {
+        out = *read;
+    } else {
+        in.fault(hours.empty() ? "weekdays" : "hours", read.error().message(),
+                 read.error().message_italian());
+    }
+}
+
+/// Refuses what would do nothing, or other than it seems to.
+void check_policy_rule(Reader& in, const policy::Rule& rule) {
+    if (rule.name.empty()) in.fault("name", "a rule needs a name", "la regola vuole un nome");
+    if (!rule.tiers && !rule.residency && !rule.permit_t3 && !rule.redacted_counts_as)
+        in.fault("name",
+                 "the rule has no effect: set tiers, residency, permit_t3 or "
+                 "redacted_counts_as",
+                 "la regola non ha effetti: indicare tiers, residency, permit_t3 o "
+                 "redacted_counts_as");
+    if (rule.redacted_counts_as && *rule.redacted_counts_as != domain::Sensitivity::standard)
+        in.fault("redacted_counts_as", "can be \"standard\" only", "può essere solo \"standard\"");
+    if (!rule.jurisdictions.empty() && (rule.residency || rule.redacted_counts_as))
+        in.fault("jurisdictions",
+                 "goes with tiers and permit_t3; residency and redacted_counts_as "
+                 "concern every target",
+                 "va con tiers e permit_t3; residency e redacted_counts_as riguardano ogni "
+                 "destinazione");
+}
+
 void read_policy(Reader in, policy::Options& policy) {
     for (Reader& each : in.list("rule")) {
         policy::Rule rule;
@@ -125,12 +179,17 @@ void read_policy(Reader in, policy::Options& policy) {
         each.read("apps", rule.apps);
         each.read("tags", rule.tags);
         each.read("purposes", rule.purposes);
+        each.read("conversations", rule.conversations);
+        read_classes(each, rule.classes);
         each.read("at_most", rule.at_most);
         each.read("at_least", rule.at_least);
+        read_when(each, rule.hours);
+        each.read("jurisdictions", rule.jurisdictions);
         each.read("tiers", rule.tiers);
         each.read("residency", rule.residency);
         each.read("permit_t3", rule.permit_t3);
-        if (rule.name.empty()) each.fault("name", "a rule needs a name", "la regola vuole un nome");
+        each.read("redacted_counts_as", rule.redacted_counts_as);
+        check_policy_rule(each, rule);
         each.close();
         policy.rules.push_back(std::move(rule));
     }

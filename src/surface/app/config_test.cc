@@ -80,7 +80,25 @@ TEST(Config, every_commented_example_of_the_default_parses) {
     EXPECT_EQ(config->targets[0]->endpoint.port, 8080);
     EXPECT_EQ(config->targets[0]->endpoint.path, "/v1");
     EXPECT_EQ(config->labels.rules.size(), 1U);
-    EXPECT_EQ(config->policy.rules.size(), 1U);
+    ASSERT_EQ(config->policy.rules.size(), 2U);
+    EXPECT_TRUE(config->policy.rules[1].permit_t3);
+    EXPECT_EQ(config->policy.rules[1].hours->zone, "Europe/Rome");
+}
+
+TEST(Config, policy_rules_that_say_nothing_or_something_else_are_named) {
+    const auto rule = [](const std::string& lines) {
+        return fault_of("[[policy.rule]]\nname=\"a\"\n" + lines);
+    };
+    EXPECT_THAT(rule("members=[\"ada\"]\n"),
+                HasSubstr("policy.rule[0].name: the rule has no effect"));
+    EXPECT_THAT(rule("permit_t3=true\nclasses=[\"top\"]\n"), HasSubstr("policy.rule[0].classes"));
+    EXPECT_THAT(rule("permit_t3=true\nhours=\"8-19\"\nzone=\"UTC\"\n"),
+                HasSubstr("policy.rule[0].hours: hours must be like"));
+    EXPECT_THAT(rule("permit_t3=true\nhours=\"08:00-19:00\"\n"), HasSubstr("zone must be"));
+    EXPECT_THAT(rule("permit_t3=true\nzone=\"UTC\"\n"), HasSubstr("policy.rule[0].zone"));
+    EXPECT_THAT(rule("redacted_counts_as=\"public\"\n"), HasSubstr("\"standard\" only"));
+    EXPECT_THAT(rule("jurisdictions=[\"US\"]\nresidency=[\"IT\"]\n"),
+                HasSubstr("policy.rule[0].jurisdictions"));
 }
 
 TEST(Config, unknown_names_are_named_with_line_and_cure) {

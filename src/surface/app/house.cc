@@ -144,6 +144,7 @@ Result<void> House::ensure_owner() {
         }
         if (admin == nullptr) admin = &key;
     }
+    scope.declassify = admin == nullptr ? domain::Sensitivity::public_ : admin->scope.declassify;
     // Whoever may open the data folder is its owner, so an admin's key may make this one.
     Result<members::NewKey> made;
     threads_->run([&]() -> Task<void> { return create_key(*members_, admin, scope, made); });

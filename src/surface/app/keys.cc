@@ -18,6 +18,7 @@ struct KeyOptions {
     std::vector<std::string> models;
     std::string lowest_class;
     std::string default_class;
+    std::string declassify;
     std::uint32_t requests_per_minute = 0;
     std::uint32_t tokens_per_minute = 0;
     std::uint32_t parallel_max = 0;
@@ -46,6 +47,7 @@ members::Scope scope_of(const KeyOptions& options) {
     if (const auto lowest = domain::sensitivity_from(options.lowest_class))
         scope.lowest_class = *lowest;
     scope.default_class = domain::sensitivity_from(options.default_class);
+    scope.declassify = domain::sensitivity_from(options.declassify);
     if (options.requests_per_minute > 0) scope.requests_per_minute = options.requests_per_minute;
     if (options.tokens_per_minute > 0) scope.tokens_per_minute = options.tokens_per_minute;
     if (options.parallel_max > 0) scope.parallel_max = options.parallel_max;
@@ -139,6 +141,10 @@ void add_scope(Command& maker, KeyOptions& options) {
             "--default-class", options.default_class,
             {"class of requests that declare none", "classe delle richieste che non ne dichiarano"},
             classes)
+        .choice("--declassify", options.declassify,
+                {"may lower labels of conversations, to this class at the lowest",
+                 "può abbassare le etichette delle conversazioni, al minimo a questa classe"},
+                classes)
         .option("--requests-per-minute", options.requests_per_minute, {"at most", "al massimo"},
                 most)
         .option("--tokens-per-minute", options.tokens_per_minute, {"at most", "al massimo"}, most)

@@ -106,6 +106,12 @@ void print_attempt(const Terminal& terminal, const json::value& attempt) {
                               text_at(attempt, "bytes_sent"), terminal.say("received", "ricevuti"),
                               text_at(attempt, "bytes_received"));
     const std::string failed = text_at(attempt, "failed");
+    const json::value& redactions = child(attempt, "redactions");
+    if (redactions.is_object()) {
+        text += fmt::format(", {}", terminal.say("redacted:", "oscurati:"));
+        for (const auto& [kind, count] : redactions.get_object())
+            text += fmt::format(" {} {}", to_text(count), std::string(kind));
+    }
     if (!failed.empty()) text += fmt::format(": {}: {}", failed, text_at(attempt, "failure"));
     terminal.line(text);
 }
@@ -134,6 +140,10 @@ void print_trace(const Terminal& terminal, const json::value& trace) {
     row("asked for", "richiesto", text_at(trace, "model_asked"));
     row("through", "tramite", text_at(trace, "dialect"));
     row("member", "membro", text_at(trace, "member"));
+    row("conversation", "conversaz.", text_at(trace, "conversation"));
+    const json::value& lowered = child(trace, "lowered");
+    row("lowered to", "abbassata a", text_at(lowered, "to"));
+    row("because", "perché", text_at(lowered, "reason"));
     row("class", "classe", text_at(label, "class"));
     row("residency", "residenza", text_at(label, "residency"));
     row("rule", "regola", text_at(decision, "rule"));

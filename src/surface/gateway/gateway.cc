@@ -140,6 +140,8 @@ Task<void> Gateway::route_own(Exchange& exchange, const Found& found) {
             co_return co_await revoke_key(exchange, found.tail);
         case Route::explain:
             co_return co_await explain(exchange);
+        case Route::declassify:
+            co_return co_await declassify(exchange);
         case Route::metrics:
             co_return co_await show_metrics(exchange);
         default:

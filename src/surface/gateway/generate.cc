@@ -103,8 +103,6 @@ Task<Result<void>> continue_conversation(Exchange& exchange, Answer& answer,
         if (request.extensions.conversation.empty())
             request.extensions.conversation = conversation.conversation;
     }
-    // Chained calls share one id, by which the label sticks to all of them.
-    if (request.extensions.conversation.empty()) request.extensions.conversation = request.id;
     conversation.conversation = request.extensions.conversation;
     conversation.messages.clear();
     for (const domain::Message& message : request.messages) {
@@ -118,6 +116,11 @@ Task<Result<void>> continue_conversation(Exchange& exchange, Answer& answer,
 Task<void> keep_conversation(Exchange& exchange, Answer& answer,
                              const pipeline::Answered& answered) {
     if (answer.face != Face::openai_responses || !answer.decoded.store) co_return;
+    // A call that chains to none is known by its first turns, as on the other faces, so that a
+    // history which is sent again keeps its label. Those that chain to it take that name as theirs.
+    const std::string& name = answered.trace->conversation;
+    if (answer.conversation.conversation.empty() && name.starts_with(answer.member + "/"))
+        answer.conversation.conversation = name.substr(answer.member.size() + 1);
     answer.conversation.messages.push_back(turn_of(answered.response));
     answer.conversation.response =
         dialects::encode_response(answer.face, answer.envelope, answered.response);
@@ -125,10 +128,10 @@ Task<void> keep_conversation(Exchange& exchange, Answer& answer,
     if (!encoded || !encoded->is_object()) co_return;
     const json::value* id = encoded->get_object().if_contains("id");
     if (id == nullptr || !id->is_string()) co_return;
-    std::string name(id->get_string());
+    std::string stored_as(id->get_string());
     std::string text = sealed_text(answer.conversation);
     const auto kept = co_await exchange.parts.store.put_response(
-        std::move(name), std::move(text), answered.trace->label, answer.member);
+        std::move(stored_as), std::move(text), answered.trace->label, answer.member);
     if (!kept) {
         log_event(LogLevel::warning, "response_not_stored",
                   {{"id", answer.id}, {"code", to_string(kept.error().code())}});

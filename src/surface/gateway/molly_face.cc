@@ -61,6 +61,40 @@ Result<store::TraceQuery> query_of(const Exchange& exchange) {
     return out;
 }
 
+struct AskedAct {
+    domain::Declassification act;
+    std::string conversation;
+};
+
+Error bad_field(std::string_view field, std::string_view english, std::string_view italian) {
+    return Error(ErrorCode::invalid_request, fmt::format("{}: {}", field, english))
+        .param(std::string(field))
+        .italian(fmt::format("{}: {}", field, italian));
+}
+
+Result<AskedAct> declassification_of(const Exchange& exchange) {
+    TRY(const json::value parsed, parse_json(exchange.request.body, exchange.options.json));
+    const json::object* body = parsed.if_object();
+    const auto text = [&](std::string_view name) {
+        const json::value* value = body == nullptr ? nullptr : body->if_contains(name);
+        const json::string* found = value == nullptr ? nullptr : value->if_string();
+        return found == nullptr ? std::string() : std::string(found->data(), found->size());
+    };
+    AskedAct asked;
+    asked.conversation = text("conversation");
+    if (asked.conversation.empty())
+        return fail(bad_field("conversation", "name it as traces do: member/id",
+                              "indicarla come le tracce: membro/id"));
+    const auto to = domain::sensitivity_from(text("class"));
+    if (!to) {
+        return fail(bad_field("class", "must be public, standard, private or secret",
+                              "deve essere public, standard, private o secret"));
+    }
+    asked.act.to = *to;
+    asked.act.reason = text("reason");
+    return asked;
+}
+
 /// Asks one target whether it is there, with nothing of anybody's content.
 Task<Result<void>> probe_target(Exchange& exchange, const std::string& id) {
     policy::ArtifactLabel label;
@@ -202,6 +236,22 @@ Task<void> revoke_key(Exchange& exchange, std::string id) {
     out["id"] = id;
     out["revoked"] = true;
     co_await exchange.send_json(to_text(json::value(std::move(out))));
+}
+
+Task<void> declassify(Exchange& exchange) {
+    auto asked = declassification_of(exchange);
+    if (!asked) {
+        co_await exchange.send_error(asked.error());
+        co_return;
+    }
+    const auto done = co_await exchange.parts.pipeline.declassify(
+        std::move(asked->act), std::move(asked->conversation), exchange.key);
+    if (!done) {
+        co_await exchange.send_error(done.error());
+        co_return;
+    }
+    const net::Headers more = {{"x-molly-receipt", done->id}};
+    co_await exchange.send(200, "application/json", to_text(json::value(to_json(*done))), more);
 }
 
 Task<void> show_metrics(Exchange& exchange) {

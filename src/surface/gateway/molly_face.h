@@ -16,6 +16,9 @@ Task<void> list_keys(Exchange& exchange);
 /// POST /molly/v1/keys with a scope; the answer shows the key once.
 Task<void> create_key(Exchange& exchange);
 Task<void> revoke_key(Exchange& exchange, std::string id);
+/// POST /molly/v1/declassify with {"conversation", "class", "reason"}; the answer is the trace of
+/// the act.
+Task<void> declassify(Exchange& exchange);
 /// GET /metrics
 Task<void> show_metrics(Exchange& exchange);
 /// GET and DELETE /v1/responses/{id}

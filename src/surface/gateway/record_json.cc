@@ -73,6 +73,10 @@ json::object to_json(const domain::Attempt& attempt) {
     out["cost"] = to_string(attempt.cost);
     out["first_token_ms"] = milliseconds(attempt.first_token);
     out["duration_ms"] = milliseconds(attempt.duration);
+    json::object redactions;
+    for (const auto& [kind, count] : attempt.redactions)
+        redactions[std::string(to_string(kind))] = count;
+    if (!redactions.empty()) out["redactions"] = std::move(redactions);
     return out;
 }
 
@@ -131,6 +135,7 @@ json::object to_json(const domain::Decision& decision) {
     out["permitted"] = tiers_of(decision.permitted);
     out["residency"] = to_json(decision.residency);
     out["mode"] = std::string(to_string(decision.mode));
+    if (!decision.t3_closed.empty()) out["t3_closed"] = decision.t3_closed;
     out["candidates"] = std::move(candidates);
     return out;
 }
@@ -166,6 +171,11 @@ json::object to_json(const domain::Trace& trace) {
     out["cost"] = to_string(trace.cost);
     out["first_token_ms"] = milliseconds(trace.first_token);
     out["duration_ms"] = milliseconds(trace.duration);
+    if (trace.lowered) {
+        out["lowered"] = json::object{{"from", std::string(to_string(trace.lowered->from))},
+                                      {"to", std::string(to_string(trace.lowered->to))},
+                                      {"reason", trace.lowered->reason}};
+    }
     return out;
 }
 

@@ -45,6 +45,7 @@ constexpr std::array rows = {
     Row{"POST", "/molly/v1/keys", Route::create_key},
     Row{"DELETE", "/molly/v1/keys/", Route::revoke_key},
     Row{"POST", "/molly/v1/explain", Route::explain},
+    Row{"POST", "/molly/v1/declassify", Route::declassify},
     Row{"GET", "/metrics", Route::metrics},
 };
 

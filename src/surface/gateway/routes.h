@@ -35,6 +35,7 @@ enum class Route : std::uint8_t {
     create_key,
     revoke_key,
     explain,
+    declassify,
     metrics,
 };
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/coroutine.h"
+#include "pipeline/internal/placeholder_maps.h"
 #include "pipeline/internal/relay.h"
 
 namespace molly::pipeline {
@@ -51,11 +52,12 @@ targets::Target* find(const std::vector<targets::Target*>& targets,
 
 }  // namespace
 
-Attempts::Attempts(const Parts& parts, const Prepared& prepared, AnswerSink& sink,
-                   domain::Trace& trace)
+Attempts::Attempts(const Parts& parts, const Prepared& prepared, PlaceholderMaps& maps,
+                   AnswerSink& sink, domain::Trace& trace)
     : parts_(parts),
       prepared_(prepared),
       request_(prepared.cleared->request()),
+      maps_(maps),
       sink_(sink),
       trace_(trace) {}
 
@@ -128,23 +130,42 @@ Task<Result<domain::Response>> Attempts::dispatch(const router::Plan::Step& step
            policy::Dispatch::to(step.target, step.adapter, prepared_.cleared));
     targets::Target* target = find(parts_.targets, step.target.get());
     if (target == nullptr) co_return fail(ErrorCode::internal, "a plan names an unknown target");
-    if (step.target->tier != domain::Tier::t0) {
-        store::Departure departure;
-        departure.trace_id = request_.id;
-        departure.attempt = static_cast<std::uint32_t>(trace_.attempts.size());
-        departure.target = step.target->id;
-        departure.tier = step.target->tier;
-        departure.endpoint = trace_.attempts.back().endpoint;
-        departure.sensitivity = trace_.label.sensitivity;
-        departure.time = parts_.clock.wall();
-        last_word_ =
-            true;  // a record that cannot be written stops every attempt, not this one only
-        CO_TRY_DO(co_await parts_.store.depart(std::move(departure)));
-        last_word_ = false;
-    }
+    if (step.target->tier == domain::Tier::t3)
+        co_return co_await dispatch_outside(std::move(leave), *target, relay, report);
+    CO_TRY_DO(co_await depart(*step.target));
     CO_TRY(domain::Response response, co_await target->run(std::move(leave), relay, report));
     CO_TRY_DO(co_await relay.begin());
     co_return response;
+}
+
+/// To a third party: what cannot be redacted departs nowhere.
+Task<Result<domain::Response>> Attempts::dispatch_outside(policy::Dispatch leave,
+                                                          targets::Target& target, Relay& relay,
+                                                          targets::Report& report) {
+    const auto map = maps_.of(trace_.conversation);
+    CO_TRY(policy::Redacted payload, policy::Redactor::redact(std::move(leave), *map));
+    trace_.attempts.back().redactions = payload.redactions();
+    CO_TRY_DO(co_await depart(target.spec()));
+    CO_TRY(domain::Response response, co_await target.run(std::move(payload), relay, report));
+    CO_TRY_DO(co_await relay.begin());
+    co_return response;
+}
+
+/// Commits that bytes are about to leave this device.
+Task<Result<void>> Attempts::depart(const domain::TargetSpec& target) {
+    if (target.tier == domain::Tier::t0) co_return Result<void>();
+    store::Departure departure;
+    departure.trace_id = request_.id;
+    departure.attempt = static_cast<std::uint32_t>(trace_.attempts.size());
+    departure.target = target.id;
+    departure.tier = target.tier;
+    departure.endpoint = trace_.attempts.back().endpoint;
+    departure.sensitivity = trace_.label.sensitivity;
+    departure.time = parts_.clock.wall();
+    last_word_ = true;  // a record that cannot be written stops every attempt, not this one only
+    CO_TRY_DO(co_await parts_.store.depart(std::move(departure)));
+    last_word_ = false;
+    co_return Result<void>();
 }
 
 domain::Attempt Attempts::line_of(const router::Plan::Step& step) const {

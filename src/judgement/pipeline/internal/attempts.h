@@ -8,6 +8,7 @@
 
 namespace molly::pipeline {
 
+class PlaceholderMaps;
 class Relay;
 
 /// A request that may be attempted: cleared, planned, with room reserved in its key's limits.
@@ -27,7 +28,8 @@ struct Outcome {
 class Attempts {
 public:
     /// All of it outlives the attempts; each attempt leaves its line in `trace`.
-    Attempts(const Parts& parts, const Prepared& prepared, AnswerSink& sink, domain::Trace& trace);
+    Attempts(const Parts& parts, const Prepared& prepared, PlaceholderMaps& maps, AnswerSink& sink,
+             domain::Trace& trace);
 
     /// The first answer. Another step is tried only before the first Delta reached the edge, never
     /// after a refusal, and never where an attempt might be paid for twice.
@@ -41,6 +43,9 @@ private:
     Task<Result<Outcome>> attempt(const router::Plan::Step& step);
     Task<Result<domain::Response>> dispatch(const router::Plan::Step& step, Relay& relay,
                                             targets::Report& report);
+    Task<Result<domain::Response>> dispatch_outside(policy::Dispatch leave, targets::Target& target,
+                                                    Relay& relay, targets::Report& report);
+    Task<Result<void>> depart(const domain::TargetSpec& target);
     Result<void> still_wanted() const;
     domain::Attempt line_of(const router::Plan::Step& step) const;
     void close(const router::Plan::Step& step, const targets::Report& report, const Relay& relay,
@@ -49,6 +54,7 @@ private:
     const Parts& parts_;
     const Prepared& prepared_;
     const domain::Request& request_;
+    PlaceholderMaps& maps_;
     AnswerSink& sink_;
     domain::Trace& trace_;
     bool begun_ = false;

@@ -11,9 +11,15 @@ namespace molly::pipeline {
 namespace {
 
 constexpr std::array<std::string_view, 4> dialects = {"openai", "anthropic", "ollama", "molly"};
-constexpr std::array<std::string_view, 8> denials = {
-    "class_below_key",     "tier_not_permitted", "residency_not_permitted", "residency_empty",
-    "no_target_permitted", "no_tier_permitted",  "model_not_in_scope",      "tier_not_in_scope"};
+constexpr std::array<std::string_view, 12> denials = {
+    "class_below_key",      "tier_not_permitted",        "residency_not_permitted",
+    "residency_empty",      "no_target_permitted",       "no_tier_permitted",
+    "model_not_in_scope",   "tier_not_in_scope",         "t3_not_permitted",
+    "detection_incomplete", "modality_without_detector", "token_not_redactable"};
+constexpr std::array<std::string_view, 7> closings = {
+    "t3_not_permitted",    "private_not_permitted", "secret",
+    "kept_from_t3",        "detection_incomplete",  "modality_without_detector",
+    "token_not_redactable"};
 
 template <std::size_t size>
 std::string_view known(const std::array<std::string_view, size>& set,
@@ -54,6 +60,18 @@ void Counts::ended(const domain::Trace& trace, const Error* error) {
             .counter("molly_attempts_total", "Attempts at targets.",
                      fmt::format("tier=\"{}\",result=\"{}\"", to_string(attempt.tier),
                                  attempt.failed ? to_string(*attempt.failed) : "answered"))
+            .add();
+        for (const auto& [kind, count] : attempt.redactions) {
+            metrics_
+                .counter("molly_redactions_total", "Spans replaced before they left for T3.",
+                         fmt::format("kind=\"{}\"", to_string(kind)))
+                .add(count);
+        }
+    }
+    if (!trace.decision.t3_closed.empty()) {
+        metrics_
+            .counter("molly_t3_closed_total", "Requests that no T3 target was open to, and why.",
+                     fmt::format("reason=\"{}\"", known(closings, trace.decision.t3_closed)))
             .add();
     }
     if (error == nullptr || error->code() != ErrorCode::denied) return;

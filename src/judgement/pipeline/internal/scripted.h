@@ -42,6 +42,7 @@ public:
     Task<Result<void>> append(domain::Trace trace) override {
         if (append_fails) co_return fail(ErrorCode::exhausted, "the queue of writes is full");
         if (!trace.conversation.empty()) labels[trace.conversation] = trace.label;
+        if (trace.lowered) labels[trace.conversation].sensitivity = trace.lowered->to;
         appended.push_back(std::move(trace));
         co_return Result<void>();
     }
@@ -151,14 +152,25 @@ public:
     std::deque<Script> scripts;  // the last one stays
     std::function<void()> on_attempt;
     int attempts = 0;
+    std::vector<domain::Request> seen;
 
 private:
     Task<Result<domain::Response>> answer(policy::Dispatch dispatch, targets::DeltaSink& sink,
                                           targets::Report& report) override {
+        co_return co_await play(dispatch.request(), sink, report);
+    }
+    Task<Result<domain::Response>> answer_redacted(policy::Redacted payload,
+                                                   targets::DeltaSink& sink,
+                                                   targets::Report& report) override {
+        co_return co_await play(payload.request(), sink, report);
+    }
+    Task<Result<domain::Response>> play(const domain::Request& request, targets::DeltaSink& sink,
+                                        targets::Report& report) {
         ++attempts;
+        seen.push_back(request);
         if (spec().tier != Tier::t0) {
             EXPECT_FALSE(store_.departures.empty());
-            EXPECT_EQ(store_.departures.back().trace_id, dispatch.request().id);
+            EXPECT_EQ(store_.departures.back().trace_id, request.id);
             EXPECT_EQ(store_.departures.back().target, spec().id);
         }
         if (on_attempt) on_attempt();

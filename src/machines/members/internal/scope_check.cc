@@ -49,6 +49,10 @@ Result<void> check_narrower(const Scope& child, const Scope& parent) {
     TRY_DO(require((child.tiers & parent.tiers) == child.tiers, "tiers"));
     TRY_DO(require(models_within(child, parent), "models"));
     TRY_DO(require(child.lowest_class >= parent.lowest_class, "lowest_class"));
+    // No declassification is the narrowest.
+    TRY_DO(
+        require(!child.declassify || (parent.declassify && *child.declassify >= *parent.declassify),
+                "declassify"));
     TRY_DO(require(within(child.requests_per_minute, parent.requests_per_minute),
                    "requests_per_minute"));
     TRY_DO(require(within(child.tokens_per_minute, parent.tokens_per_minute), "tokens_per_minute"));

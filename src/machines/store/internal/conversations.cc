@@ -1,5 +1,6 @@
 #include "store/internal/conversations.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace molly::store::internal {
@@ -33,10 +34,27 @@ bool Conversations::raise(const std::string& id, const domain::Label& label, std
     }
     domain::Label joined = label;
     if (const auto known = stored(id)) joined = domain::join(*known, label);
-    order_.push_back({.id = id, .label = std::move(joined), .day = day});
+    insert(id, std::move(joined), day);
+    return true;
+}
+
+void Conversations::lower(const std::string& id, domain::Sensitivity to, std::int64_t day) {
+    const std::scoped_lock lock(mutex_);
+    if (Entry* entry = touch(id)) {
+        entry->label.sensitivity = std::min(entry->label.sensitivity, to);
+        entry->day = day;
+        return;
+    }
+    auto known = stored(id);
+    if (!known) return;
+    known->sensitivity = std::min(known->sensitivity, to);
+    insert(id, *std::move(known), day);
+}
+
+void Conversations::insert(const std::string& id, domain::Label label, std::int64_t day) {
+    order_.push_back({.id = id, .label = std::move(label), .day = day});
     index_.emplace(id, std::prev(order_.end()));
     trim();
-    return true;
 }
 
 void Conversations::restore(std::string id, domain::Label label, std::int64_t day) {

@@ -1,6 +1,6 @@
 #pragma once
-// The labels that stick to conversations: raised, never lowered. Bounded memory; what does not fit
-// is read from the database. Safe from any thread.
+// The labels that stick to conversations: raised, and lowered by a recorded act alone. Bounded
+// memory; what does not fit is read from the database. Safe from any thread.
 #include <cstdint>
 #include <functional>
 #include <list>
@@ -23,6 +23,8 @@ public:
     std::optional<domain::Label> find(const std::string& id) const;
     /// Joins `label` to what sticks already. Whether a row must be written.
     bool raise(const std::string& id, const domain::Label& label, std::int64_t day);
+    /// Lowers the class of what sticks, by a person's act; places and origins stay.
+    void lower(const std::string& id, domain::Sensitivity to, std::int64_t day);
     /// Puts a stored row back, least recent first.
     void restore(std::string id, domain::Label label, std::int64_t day);
     /// How to look up a miss once memory could not hold every conversation.
@@ -39,6 +41,7 @@ private:
     using Order = std::list<Entry>;  // least recently used first
     Entry* touch(const std::string& id) const;
     std::optional<domain::Label> stored(const std::string& id) const;
+    void insert(const std::string& id, domain::Label label, std::int64_t day);
     void trim();
 
     const std::size_t entries_max_;

@@ -26,6 +26,22 @@ void append_target(std::string& out, const domain::Trace& trace) {
     object.text("model_hash", trace.model_hash);
 }
 
+void append_redactions(std::string& out, const domain::Redactions& redactions) {
+    ObjectText object(out);
+    for (const auto& [kind, count] : redactions)
+        object.number(to_string(kind), count);
+}
+
+/// Over all attempts.
+domain::Redactions redactions_of(const domain::Trace& trace) {
+    domain::Redactions all;
+    for (const domain::Attempt& attempt : trace.attempts) {
+        for (const auto& [kind, count] : attempt.redactions)
+            all[kind] += count;
+    }
+    return all;
+}
+
 void append_attempt(std::string& out, const domain::Attempt& attempt) {
     ObjectText object(out);
     object.text("target", attempt.target);
@@ -36,6 +52,8 @@ void append_attempt(std::string& out, const domain::Attempt& attempt) {
     object.number("bytes_sent", attempt.bytes_sent);
     object.number("bytes_received", attempt.bytes_received);
     object.text("outcome", attempt.failed ? to_string(*attempt.failed) : "answered");
+    if (!attempt.redactions.empty())
+        append_redactions(object.name("redactions"), attempt.redactions);
 }
 
 void append_tokens(std::string& out, const domain::Usage& usage) {
@@ -47,6 +65,16 @@ void append_tokens(std::string& out, const domain::Usage& usage) {
     object.text("source", to_string(usage.source));
 }
 
+void append_act(std::string& out, const domain::Trace& trace) {
+    ObjectText object(out);
+    object.text("conversation", trace.conversation);
+    object.text("by", trace.member);
+    object.text("key", trace.key_id);
+    object.text("from", to_string(trace.lowered->from));
+    object.text("to", to_string(trace.lowered->to));
+    object.text("reason", trace.lowered->reason);
+}
+
 constexpr std::string_view opening = "{\"version\":1,\"id\":\"";
 
 }  // namespace
@@ -56,7 +84,7 @@ void append_receipt(std::string& out, const domain::Trace& trace) {
     object.number("version", 1);
     object.text("id", trace.id);
     object.text("time", to_text(trace.time));
-    object.text("operation", to_string(trace.operation));
+    object.text("operation", trace.lowered ? "declassify" : to_string(trace.operation));
     append_label(object.name("label"), trace.label);
     object.boolean("declassified", trace.declassified);
     append_tiers(object.name("permitted"), trace.decision.permitted);
@@ -66,7 +94,8 @@ void append_receipt(std::string& out, const domain::Trace& trace) {
     append_tokens(object.name("tokens"), trace.usage);
     object.text("cost", to_string(trace.cost));
     object.text("outcome", to_string(trace.outcome));
-    object.name("redactions") += "{}";
+    append_redactions(object.name("redactions"), redactions_of(trace));
+    if (trace.lowered) append_act(object.name("declassification"), trace);
 }
 
 std::string receipt_id(std::string_view body) {

@@ -183,7 +183,11 @@ Result<void> SqliteStore::recover() {
         add_spending(row.key_id, day, row.cost);
         if (row.conversation.empty()) continue;
         TRY(const domain::Trace trace, trace_from(row.frame.second()));
-        conversations_.raise(row.conversation, trace.label, day);
+        if (trace.lowered) {
+            conversations_.lower(row.conversation, trace.lowered->to, day);
+        } else {
+            conversations_.raise(row.conversation, trace.label, day);
+        }
     }
     TRY_DO(parts_.tables.store(recovered.rows, conversations_, parts_.signer));
     if (!recovered.rows.empty()) {
@@ -223,9 +227,18 @@ Task<Result<void>> SqliteStore::append(domain::Trace trace) {
 Result<void> SqliteStore::commit(const domain::Trace& trace) {
     Row row = row_of(trace, parts_.journal_key);
     const std::int64_t day = day_of(trace.time);
-    if (!trace.conversation.empty() && conversations_.raise(trace.conversation, trace.label, day))
+    const bool sticks = !trace.conversation.empty();
+    if (trace.lowered) {
+        conversations_.lower(trace.conversation, trace.lowered->to, day);
         row.conversation = trace.conversation;
-    TRY_DO(ledger_.append(std::move(row)));
+    } else if (sticks && conversations_.raise(trace.conversation, trace.label, day)) {
+        row.conversation = trace.conversation;
+    }
+    if (auto written = ledger_.append(std::move(row)); !written) {
+        // An act that is not recorded did not happen.
+        if (trace.lowered) conversations_.raise(trace.conversation, trace.label, day);
+        return written;
+    }
     add_spending(trace.key_id, day, trace.cost);
     return {};
 }
