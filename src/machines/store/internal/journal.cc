@@ -1,16 +1,12 @@
 #include "store/internal/journal.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <utility>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 namespace molly::store::internal {
 namespace {
@@ -43,29 +39,6 @@ seal::Hash checksum(std::string_view bytes, const seal::Hash& key) {
     return seal::sha256_link(key, bytes.substr(kind_at));
 }
 
-std::unexpected<Error> disk_error(std::string_view what) {
-    const std::string cause = std::strerror(errno);
-    const bool full = errno == ENOSPC || errno == EDQUOT;
-    if (full) {
-        return fail(Error(ErrorCode::exhausted,
-                          "no room left on the disk of the data folder; free some space")
-                        .italian("spazio esaurito sul disco della cartella dati; liberarne"));
-    }
-    return fail(ErrorCode::unavailable, fmt::format("cannot {} the journal: {}", what, cause));
-}
-
-Result<void> write_at(int file, std::string_view bytes, std::uint64_t offset) {
-    while (!bytes.empty()) {
-        const ssize_t written =
-            ::pwrite(file, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-        if (written < 0 && errno == EINTR) continue;
-        if (written <= 0) return disk_error("write");
-        bytes.remove_prefix(static_cast<std::size_t>(written));
-        offset += static_cast<std::uint64_t>(written);
-    }
-    return {};
-}
-
 bool read_pair(std::string_view text, std::uint64_t& first, std::uint64_t& second) {
     const char* const end = text.data() + text.size();
     const auto one = std::from_chars(text.data(), end, first);
@@ -76,7 +49,7 @@ bool read_pair(std::string_view text, std::uint64_t& first, std::uint64_t& secon
 
 JournalFile parse_file(std::string_view bytes, const seal::Hash& key) {
     JournalFile file;
-    while (!bytes.empty()) {
+    while (bytes.find_first_not_of('\0') != std::string_view::npos) {
         Frame frame = Frame::parse(bytes, key);
         file.torn = frame.empty();
         if (file.torn) break;
@@ -138,8 +111,9 @@ Result<std::vector<JournalFile>> read_journal(const std::filesystem::path& folde
         if (!stream) continue;
         const std::string bytes{std::istreambuf_iterator<char>(stream),
                                 std::istreambuf_iterator<char>()};
-        if (stream.bad()) return disk_error("read");
-        if (!bytes.empty()) files.push_back(parse_file(bytes, key));
+        if (stream.bad()) return fail(ErrorCode::unavailable, "cannot read the journal");
+        if (bytes.find_first_not_of('\0') == std::string::npos) continue;
+        files.push_back(parse_file(bytes, key));
     }
     std::sort(files.begin(), files.end(), [](const JournalFile& a, const JournalFile& b) {
         return a.generation < b.generation;
@@ -151,9 +125,7 @@ Result<Journal> Journal::open(const std::filesystem::path& folder, const seal::H
     Journal journal;
     journal.key_ = key;
     for (std::size_t i = 0; i < names.size(); ++i) {
-        const std::filesystem::path path = folder / names[i];
-        journal.files_[i] = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-        if (journal.files_[i] < 0) return disk_error("open");
+        TRY(journal.files_[i], MappedFile::open(folder / names[i]));
     }
     const int opened = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (opened >= 0) {
@@ -163,23 +135,9 @@ Result<Journal> Journal::open(const std::filesystem::path& folder, const seal::H
     return journal;
 }
 
-Journal::Journal(Journal&& other) noexcept
-    : files_(std::exchange(other.files_, {-1, -1})),
-      current_(other.current_),
-      end_(other.end_),
-      generation_(other.generation_),
-      key_(other.key_) {}
-
-Journal::~Journal() {
-    for (const int file : files_) {
-        if (file >= 0) ::close(file);
-    }
-}
-
 Result<void> Journal::start(std::uint64_t base) {
-    for (const int file : files_) {
-        if (::ftruncate(file, 0) != 0) return disk_error("empty");
-    }
+    for (MappedFile& file : files_)
+        file.clear();
     return begin(base, {});
 }
 
@@ -189,46 +147,28 @@ Result<void> Journal::begin(std::uint64_t base, const std::vector<const Frame*>&
     for (const Frame* frame : carried)
         bytes += frame->bytes();
     // What an earlier turn left would follow the new frames.
-    if (::ftruncate(files_[current_], 0) != 0) return disk_error("empty");
-    end_ = 0;
-    return write(bytes);
+    files_[current_].clear();
+    return files_[current_].append(bytes);
 }
 
 Result<void> Journal::add(const Frame& frame) {
-    return write(frame.bytes());
-}
-
-Result<void> Journal::write(std::string_view bytes) {
-    auto written = write_at(files_[current_], bytes, end_);
-    if (!written) {
-        // The next frame begins where this one did; a torn tail would hide it at the next start.
-        if (::ftruncate(files_[current_], static_cast<off_t>(end_)) != 0) return disk_error("mend");
-        return written;
-    }
-    end_ += bytes.size();
-    return {};
+    return files_[current_].append(frame.bytes());
 }
 
 Result<void> Journal::rotate(std::uint64_t base, const std::vector<const Frame*>& carried) {
-    const std::size_t old = current_;
-    const std::uint64_t old_end = end_;
     current_ = 1 - current_;
     auto begun = begin(base, carried);
-    if (begun) return begun;
-    current_ = old;
-    end_ = old_end;
+    if (!begun) current_ = 1 - current_;
     return begun;
 }
 
 void Journal::retire() noexcept {
-    // A file that stays full does no harm: its traces are known by their numbers.
-    (void)!::ftruncate(files_[1 - current_], 0);
+    files_[1 - current_].clear();
 }
 
 Result<void> Journal::sync() const {
-    for (const int file : files_) {
-        if (::fdatasync(file) != 0) return disk_error("sync");
-    }
+    for (const MappedFile& file : files_)
+        TRY_DO(file.sync());
     return {};
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// The commit log: what is written here survives kill -9 at the price of one write to the page
-// cache, and moves into SQLite in batches. Two files take turns: one grows while the rows of the
+// The commit log: what is written here survives kill -9 at the price of a copy into the page cache,
+// and moves into SQLite in batches. Two files take turns: one grows while the rows of the
 // other are stored. Frames carry a keyed checksum, so that a torn or changed one is seen.
 // Not safe from several threads, except `retire` and `sync`.
 #include <array>
@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "seal/seal.h"
+#include "store/internal/mapped_file.h"
 
 namespace molly::store::internal {
 
@@ -40,10 +41,10 @@ struct JournalFile {
     std::uint64_t generation = 0;
     std::uint64_t base = 0;
     std::vector<Frame> frames;
-    bool torn = false;  ///< bytes follow that are no frame
+    bool torn = false;  ///< bytes follow that are no frame; zeros are room that nobody used
 };
 
-/// The non-empty files, oldest first. Errors: unavailable.
+/// The files that hold something, oldest first. Errors: unavailable.
 Result<std::vector<JournalFile>> read_journal(const std::filesystem::path& folder,
                                               const seal::Hash& key);
 
@@ -51,12 +52,6 @@ class Journal {
 public:
     /// Opens or makes the two files; their content stays. Errors: unavailable.
     static Result<Journal> open(const std::filesystem::path& folder, const seal::Hash& key);
-    Journal(Journal&& other) noexcept;
-    Journal& operator=(Journal&&) = delete;
-    Journal(const Journal&) = delete;
-    Journal& operator=(const Journal&) = delete;
-    ~Journal();
-
     /// Forgets everything and begins; traces count from `base`.
     Result<void> start(std::uint64_t base);
     /// Appends a frame. A failed append leaves nothing behind. Errors: exhausted, unavailable.
@@ -71,11 +66,9 @@ public:
 private:
     Journal() = default;
     Result<void> begin(std::uint64_t base, const std::vector<const Frame*>& carried);
-    Result<void> write(std::string_view bytes);
 
-    std::array<int, 2> files_{-1, -1};
+    std::array<MappedFile, 2> files_;
     std::size_t current_ = 0;
-    std::uint64_t end_ = 0;  // offset of the next frame
     std::uint64_t generation_ = 0;
     seal::Hash key_{};
 };
