@@ -28,7 +28,10 @@ public:
     static constexpr std::size_t max_string_size = static_cast<std::size_t>(-1);
     static constexpr std::size_t max_key_size = static_cast<std::size_t>(-1);
 
-    explicit StrictHandler(json::storage_ptr storage) : storage_(std::move(storage)) {}
+    explicit StrictHandler(json::storage_ptr storage) : storage_(std::move(storage)) {
+        keys_.reserve(keys_compared_at_once);
+        open_.reserve(16);
+    }
 
     json::value_stack stack;
     const char* refusal = nullptr;  // why a callback returned false

@@ -1,5 +1,6 @@
 #include "dialects/internal/sse.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace molly::dialects {
@@ -20,10 +21,13 @@ Result<void> LineReader::piece(std::string_view bytes,
             bytes.remove_prefix(1);
             continue;
         }
-        const std::size_t end = bytes.find_first_of("\r\n");
+        // One pass: looking for each of the two in turn would read a long piece many times over.
+        const auto ends_line = [](char c) { return c == '\n' || c == '\r'; };
+        const auto found = std::find_if(bytes.begin(), bytes.end(), ends_line);
+        const auto end = static_cast<std::size_t>(found - bytes.begin());
         const std::string_view part = bytes.substr(0, end);
         if (held_.size() + part.size() > line_bytes_max) return too_long();
-        if (end == std::string_view::npos) {
+        if (found == bytes.end()) {
             held_ += part;
             return {};
         }

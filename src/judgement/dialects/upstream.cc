@@ -36,8 +36,9 @@ std::unexpected<Error> error_in_reply() {
                     .reason("upstream_error"));
 }
 
-Result<json::value> parse_reply(std::string_view text) {
-    auto value = parse_json(text, {.bytes_max = WholeReply::bytes_max, .depth_max = 64});
+Result<json::value> ReplyDecoderBase::parse_reply(std::string_view text) {
+    memory_.release();
+    auto value = parse_json(text, {.bytes_max = WholeReply::bytes_max, .depth_max = 64}, &memory_);
     if (!value) return malformed_reply();
     return value;
 }

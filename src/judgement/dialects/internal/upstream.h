@@ -1,10 +1,13 @@
 #pragma once
 // The client side of each dialect; upstream.cc chooses among them. Pure.
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <boost/json/monotonic_resource.hpp>
 
 #include "base/json.h"
 #include "dialects/dialects.h"
@@ -18,8 +21,6 @@ Result<UpstreamRequest> encode_upstream_anthropic(const domain::Request& request
 Result<UpstreamRequest> encode_upstream_ollama(const domain::Request& request,
                                                const std::string& model);
 
-/// Parses one document of an upstream. Errors: upstream_failed, never quoting it.
-Result<json::value> parse_reply(std::string_view text);
 /// The answer ended before it was complete.
 std::unexpected<Error> incomplete_reply();
 /// A chunk that is not what the dialect says.
@@ -45,12 +46,18 @@ public:
     std::vector<std::vector<float>> take_embeddings() override { return std::move(embeddings_); }
 
 protected:
+    /// Parses one document of an upstream; the value is gone with the next one. Errors:
+    /// upstream_failed, never quoting it.
+    Result<json::value> parse_reply(std::string_view text);
     void note_model(const json::object& reply);
     /// Appends one vector: an array of numbers, or base64 of little-endian floats.
     /// Errors: upstream_failed.
     Result<void> add_embedding(const json::value* vector);
 
 private:
+    // A stream is hundreds of small documents: each is built in the same place.
+    std::array<unsigned char, 8192> block_;
+    json::monotonic_resource memory_{block_.data(), block_.size()};
     std::string model_;
     std::vector<std::vector<float>> embeddings_;
 };
