@@ -5,9 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "annotate/internal/matcher.h"
-#include "domain/texts.h"
-#include "seal/seal.h"
+#include "annotate/internal/inspector.h"
 
 namespace molly::annotate {
 namespace {
@@ -43,19 +41,67 @@ bool one_of(const std::vector<std::string>& wanted, const std::string& value) {
     return wanted.empty() || std::find(wanted.begin(), wanted.end(), value) != wanted.end();
 }
 
-/// Whether the rule is about this caller and these tags; its phrases and patterns are another
+/// Whether `text` is what the pattern says, `*` for anything and `?` for one byte.
+bool glob_matches(std::string_view pattern, std::string_view text) noexcept {
+    std::size_t p = 0;
+    std::size_t t = 0;
+    std::size_t star = std::string_view::npos;  // the last * seen
+    std::size_t tried = 0;                      // where what follows it was tried last
+    while (t < text.size()) {
+        if (p < pattern.size() && pattern[p] == '*') {
+            star = p++;
+            tried = t;
+        } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t])) {
+            ++p;
+            ++t;
+        } else if (star != std::string_view::npos) {
+            p = star + 1;
+            t = ++tried;
+        } else {
+            return false;
+        }
+    }
+    return pattern.find_first_not_of('*', p) == std::string_view::npos;
+}
+
+/// Whether one of the metadata's `path`, `file` or `source` is one of the rule's paths.
+bool has_path(const std::vector<std::string>& paths, const Request& request) {
+    for (const std::string_view key : {"path", "file", "filename", "source"}) {
+        const auto entry = request.metadata.find(std::string(key));
+        if (entry == request.metadata.end()) continue;
+        const auto matches = [&](const std::string& one) {
+            return glob_matches(one, entry->second);
+        };
+        if (std::any_of(paths.begin(), paths.end(), matches)) return true;
+    }
+    return false;
+}
+
+/// Whether the content comes from one of the corpora: by its origins, or by what the caller says.
+bool has_corpus(const std::vector<std::string>& corpora, const Request& request,
+                const Label& label) {
+    const auto said = request.metadata.find("corpus");
+    return std::any_of(corpora.begin(), corpora.end(), [&](const std::string& corpus) {
+        return label.origins.contains("corpus:" + corpus) ||
+               (said != request.metadata.end() && said->second == corpus);
+    });
+}
+
+/// Whether the rule is about this caller and this content; its phrases and patterns are another
 /// matter.
-bool concerns(const LabelRule& rule, const Request& request) {
+bool concerns(const LabelRule& rule, const Request& request, const Label& label) {
     const auto& tags = request.extensions.tags;
     const auto wanted = [&](const std::string& tag) { return one_of(rule.tags, tag); };
     return one_of(rule.members, request.caller.member) && one_of(rule.apps, request.caller.app) &&
-           (rule.tags.empty() || std::any_of(tags.begin(), tags.end(), wanted));
+           (rule.tags.empty() || std::any_of(tags.begin(), tags.end(), wanted)) &&
+           (rule.paths.empty() || has_path(rule.paths, request)) &&
+           (rule.corpora.empty() || has_corpus(rule.corpora, request, label));
 }
 
 class RuleAnnotator final : public Annotator {
 public:
-    RuleAnnotator(Options options, std::unique_ptr<Matcher> matcher)
-        : options_(std::move(options)), matcher_(std::move(matcher)) {}
+    RuleAnnotator(Options options, std::unique_ptr<const Inspector> inspector)
+        : options_(std::move(options)), inspector_(std::move(inspector)) {}
 
     Result<AnnotatedRequest> annotate(Request request,
                                       const std::optional<Label>& sticky) const override {
@@ -66,7 +112,7 @@ public:
             annotated.label = join(annotated.label, *sticky);
             annotated.signals.push_back({"conversation", sticky->sensitivity, 1});
         }
-        apply_rules(request, annotated);
+        inspect(request, annotated);
         annotated.declassified =
             declared < options_.default_class && annotated.label.sensitivity == declared;
         annotated.capability = profile_of(request);
@@ -110,21 +156,43 @@ private:
                             to_string(declared), caller.key_id, to_string(caller.lowest_class)));
     }
 
-    void apply_rules(const Request& request, AnnotatedRequest& annotated) const {
-        if (options_.rules.empty()) return;
-        std::vector<std::uint32_t> counts(options_.rules.size(), 0);
-        if (!matcher_->empty()) {
-            for_each_text(request, [&](const std::string& text, domain::TextForm form) {
-                matcher_->count(text, counts);
-                if (form != domain::TextForm::base64 || text.empty()) return;
-                if (const auto bytes = seal::from_base64(text)) matcher_->count(*bytes, counts);
-            });
-        }
-        for (std::size_t i = 0; i < counts.size(); ++i) {
+    void inspect(const Request& request, AnnotatedRequest& annotated) const {
+        std::vector<bool> concerned(options_.rules.size());
+        for (std::size_t i = 0; i < concerned.size(); ++i)
+            concerned[i] = concerns(options_.rules[i], request, annotated.label);
+        Inspection seen = inspector_->inspect(request, concerned);
+        for (std::size_t i = 0; i < concerned.size(); ++i) {
             const LabelRule& rule = options_.rules[i];
             const bool looks = !rule.phrases.empty() || !rule.patterns.empty();
-            if ((looks && counts[i] == 0) || !concerns(rule, request)) continue;
-            raise(annotated, rule, looks ? counts[i] : 1);
+            if (!concerned[i] || (looks && seen.rules[i] == 0)) continue;
+            raise(annotated, rule, looks ? seen.rules[i] : 1);
+        }
+        raise_by_findings(annotated, seen);
+        annotated.findings = std::move(seen.findings);
+        annotated.detection_complete = seen.complete;
+    }
+
+    /// One signal for each kind that was found and each topic.
+    void raise_by_findings(AnnotatedRequest& annotated, const Inspection& seen) const {
+        const auto signal = [&](std::string source, std::optional<Sensitivity> raised,
+                                std::uint32_t count) {
+            const Sensitivity to = raised.value_or(Sensitivity::public_);
+            annotated.label.sensitivity = std::max(annotated.label.sensitivity, to);
+            annotated.signals.push_back({std::move(source), to, count});
+        };
+        for (std::size_t i = 0; i < domain::finding_kinds; ++i) {
+            const auto kind = static_cast<domain::FindingKind>(i);
+            // What a rule found has the rule's own signal.
+            if (seen.kinds[i] == 0 || kind == domain::FindingKind::declared) continue;
+            const bool ignored =
+                !options_.detect.invalid_raises && seen.kinds[i] == seen.invalid[i];
+            signal(fmt::format("detect:{}", to_string(kind)),
+                   ignored ? std::nullopt : options_.detect.classes[i], seen.kinds[i]);
+        }
+        for (std::size_t i = 0; i < topics_count; ++i) {
+            if (seen.topics[i] == 0) continue;
+            signal(fmt::format("topic:{}", to_string(static_cast<Topic>(i))), Sensitivity::private_,
+                   seen.topics[i]);
         }
     }
 
@@ -137,14 +205,28 @@ private:
     }
 
     Options options_;
-    std::unique_ptr<Matcher> matcher_;
+    std::unique_ptr<const Inspector> inspector_;
 };
 
 }  // namespace
 
+FindingClasses default_finding_classes() noexcept {
+    using domain::FindingKind;
+    FindingClasses classes;
+    classes.fill(Sensitivity::private_);
+    for (const FindingKind secret : {FindingKind::api_key, FindingKind::jwt,
+                                     FindingKind::private_key, FindingKind::url_credentials})
+        classes[static_cast<std::size_t>(secret)] = Sensitivity::secret;
+    // Neither tells by itself whom a text is about; what the user declared has its own rule.
+    for (const FindingKind harmless :
+         {FindingKind::location, FindingKind::organisation, FindingKind::declared})
+        classes[static_cast<std::size_t>(harmless)] = std::nullopt;
+    return classes;
+}
+
 Result<std::unique_ptr<Annotator>> Annotator::make(Options options) {
-    TRY(std::unique_ptr<Matcher> matcher, Matcher::make(options.rules));
-    return std::make_unique<RuleAnnotator>(std::move(options), std::move(matcher));
+    TRY(std::unique_ptr<const Inspector> inspector, Inspector::make(options));
+    return std::make_unique<RuleAnnotator>(std::move(options), std::move(inspector));
 }
 
 }  // namespace molly::annotate

@@ -1,6 +1,7 @@
 #pragma once
 // What does a request need, and hold? Profile and label; they only tighten. Pure after
 // construction; safe from any thread.
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,13 +22,28 @@ struct LabelRule {
     std::vector<std::string> members;
     std::vector<std::string> apps;
     std::vector<std::string> tags;
+    std::vector<std::string> paths;    ///< patterns with `*` and `?` for the metadata's paths
+    std::vector<std::string> corpora;  ///< of the content's origins, or named in the metadata
     std::optional<domain::Sensitivity> sensitivity;
     std::optional<domain::Residency> residency;
+};
+
+/// What each kind of finding raises the class to; nothing: it raises none.
+using FindingClasses = std::array<std::optional<domain::Sensitivity>, domain::finding_kinds>;
+/// Secrets to `secret`, identifiers of persons to `private`, places and organisations nothing.
+FindingClasses default_finding_classes() noexcept;
+
+struct DetectOptions {
+    bool enabled = true;  ///< false: nothing is looked for, and nothing may go to T3
+    bool topics = true;   ///< health, legal, financial and children's content raises to private
+    bool invalid_raises = true;  ///< what has wrong check digits raises the class all the same
+    FindingClasses classes = default_finding_classes();
 };
 
 struct Options {
     domain::Sensitivity default_class = domain::Sensitivity::private_;
     std::vector<LabelRule> rules;
+    DetectOptions detect;
 };
 
 class Annotator {
@@ -38,8 +54,9 @@ public:
 
     /// Labels everything in the request: every turn, system text, tool schema and result, file,
     /// metadata, embedding input. `sticky` is the label that its conversation already has. The
-    /// class is the caller's declaration (or the key's or the general default), raised by rules and
-    /// by `sticky`; `declassified` when it ends below the general default. Errors: denied
+    /// class is the caller's declaration (or the key's or the general default), raised by rules, by
+    /// what detectors find and by `sticky`; `declassified` when it ends below the general default.
+    /// Fills `findings` and `detection_complete`. Errors: denied
     /// (class_below_key), when the caller declares a lower class than its key may.
     virtual Result<domain::AnnotatedRequest> annotate(
         domain::Request request, const std::optional<domain::Label>& sticky) const = 0;

@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
-#include "annotate/internal/matcher.h"
+#include "annotate/internal/escapes.h"
+#include "domain/texts.h"
+#include "seal/seal.h"
 
 namespace molly::annotate {
 namespace {
@@ -222,6 +224,173 @@ TEST(Annotator, APatternThatDoesNotCompileIsNamedByItsPath) {
     options.rules[1].patterns.clear();
     options.rules[1].phrases = {" "};
     EXPECT_EQ(Annotator::make(options).error().param(), "rules[1].phrases[0]");
+}
+
+std::optional<std::uint32_t> count_of(const AnnotatedRequest& annotated, std::string_view source) {
+    for (const domain::Signal& signal : annotated.signals) {
+        if (signal.source == source) return signal.count;
+    }
+    return std::nullopt;
+}
+
+/// A request whose caller declared it public, as its key may.
+Request open(std::string text) {
+    Request request = ask(std::move(text));
+    request.caller.lowest_class = Sensitivity::public_;
+    request.extensions.sensitivity = Sensitivity::public_;
+    return request;
+}
+
+TEST(Annotator, AnIdentifierRaisesToPrivateAndASecretToSecret) {
+    const auto plain = annotate({}, open("what is a monad?"));
+    EXPECT_EQ(plain->label.sensitivity, Sensitivity::public_);
+    EXPECT_TRUE(plain->detection_complete);
+    const auto iban = annotate({}, open("IT60 X054 2811 1010 0000 0123 456 e a@b.it, c@d.it"));
+    EXPECT_EQ(iban->label.sensitivity, Sensitivity::private_);
+    EXPECT_FALSE(iban->declassified);
+    EXPECT_EQ(count_of(*iban, "detect:iban"), 1U);
+    EXPECT_EQ(count_of(*iban, "detect:email"), 2U);
+    ASSERT_EQ(iban->findings.at(0).size(), 3U);
+    EXPECT_EQ(iban->findings[0][0].end, 33U);
+    const auto key = annotate({}, open("AKIAIOSFODNN7EXAMPLE"));
+    EXPECT_EQ(key->label.sensitivity, Sensitivity::secret);
+}
+
+// Case 30: an identifier anywhere counts, and its finding stands at its text.
+TEST(Annotator, FindsAnIdentifierInEveryFieldOfARequest) {
+    const std::string iban = "IT60X0542811101000000123456";
+    const std::vector<std::function<void(Request&)>> places = {
+        [&](Request& r) {
+            r.messages.insert(r.messages.begin(), domain::text_message(Role::user, iban));
+        },
+        [&](Request& r) { r.messages.push_back(domain::text_message(Role::tool, iban)); },
+        [&](Request& r) { r.messages[0].tool_calls = {{"c", "f", Content(iban)}}; },
+        [&](Request& r) {
+            r.messages[0].parts.push_back(
+                {domain::Part::Kind::file, Content(seal::to_base64("conto " + iban)), "", false});
+        },
+        [&](Request& r) { r.inputs = {Content("x"), Content(iban)}; },
+        [&](Request& r) { r.tools = {{"f", Content(iban), {}, false}}; },
+        [&](Request& r) { r.metadata["caption"] = iban; },
+        [&](Request& r) { r.user = iban; },
+    };
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        Request request = open("harmless");
+        places[i](request);
+        const auto annotated = annotate({}, request);
+        ASSERT_TRUE(annotated);
+        EXPECT_EQ(count_of(*annotated, "detect:iban"), 1U) << i;
+        std::size_t text = 0;
+        for_each_text(annotated->request, [&](const std::string& one, domain::TextForm form) {
+            for (const domain::Finding& finding : annotated->findings.at(text)) {
+                const std::string span = one.substr(finding.begin, finding.end - finding.begin);
+                EXPECT_EQ(span, form == domain::TextForm::base64 ? one : iban) << i;
+            }
+            ++text;
+        });
+        EXPECT_EQ(text, annotated->findings.size());
+    }
+}
+
+TEST(Annotator, WhatNobodyCanReadLeavesDetectionIncomplete) {
+    Request request = ask("see the file");
+    request.messages[0].parts.push_back(
+        {domain::Part::Kind::file, Content(seal::to_base64("%PDF-1.7\xff\xfe")), "", false});
+    EXPECT_FALSE(annotate({}, request)->detection_complete);
+    request.messages[0].parts.back().text = Content("not base64!");
+    EXPECT_FALSE(annotate({}, request)->detection_complete);
+    request.messages[0].parts.back().text = Content(seal::to_base64("a text"));
+    EXPECT_TRUE(annotate({}, request)->detection_complete);
+}
+
+TEST(Annotator, WithoutDetectionNothingIsFoundAndItSaysSo) {
+    Options options;
+    options.detect.enabled = false;
+    const auto annotated = annotate(options, open("IT60X0542811101000000123456"));
+    EXPECT_EQ(annotated->label.sensitivity, Sensitivity::public_);
+    EXPECT_FALSE(annotated->detection_complete);
+}
+
+TEST(Annotator, TheClassOfAKindAndTheMeaningOfWrongDigitsAreConfigured) {
+    Options options;
+    const auto iban = static_cast<std::size_t>(domain::FindingKind::iban);
+    const std::string wrong = "IT60X0542811101000000123457";
+    EXPECT_EQ(annotate(options, open(wrong))->label.sensitivity, Sensitivity::private_);
+    options.detect.invalid_raises = false;
+    EXPECT_EQ(annotate(options, open(wrong))->label.sensitivity, Sensitivity::public_);
+    EXPECT_EQ(annotate(options, open(wrong))->findings[0].size(), 1U);
+    options.detect.classes[iban] = Sensitivity::secret;
+    const std::string right = "IT60X0542811101000000123456";
+    EXPECT_EQ(annotate(options, open(right))->label.sensitivity, Sensitivity::secret);
+    options.detect.classes[iban] = std::nullopt;
+    EXPECT_EQ(annotate(options, open(right))->label.sensitivity, Sensitivity::public_);
+}
+
+TEST(Annotator, ContentOnASensitiveTopicIsPrivate) {
+    const auto topic_of = [](const std::string& text) {
+        const auto annotated = annotate({}, open(text));
+        std::string topics;
+        for (const domain::Signal& signal : annotated->signals) {
+            if (signal.source.starts_with("topic:")) topics += signal.source.substr(6) + " ";
+        }
+        EXPECT_EQ(annotated->label.sensitivity,
+                  topics.empty() ? Sensitivity::public_ : Sensitivity::private_)
+            << text;
+        return topics;
+    };
+    EXPECT_EQ(topic_of("Il medico mi ha dato una terapia per la pressione"), "health ");
+    EXPECT_EQ(topic_of("The patient complains of a headache"), "health ");
+    EXPECT_EQ(topic_of("L'avvocato ha letto la clausola del contratto"), "legal ");
+    EXPECT_EQ(topic_of("Ho perso la busta paga di marzo"), "financial ");
+    EXPECT_EQ(topic_of("My daughter starts tomorrow"), "children ");
+    EXPECT_EQ(topic_of("Il bambino ha sei anni"), "children ");
+    for (const std::string harmless :
+         {"Write a function that forks a child process", "Explain monads", "Spiega la relatività",
+          "The doctor of philosophy", "Come si dice conto in inglese?"}) {
+        EXPECT_EQ(topic_of(harmless), "");
+    }
+}
+
+TEST(Annotator, WhatARuleMatchesIsAFinding) {
+    Options options;
+    options.rules.push_back(phrase_rule("progetto falco"));
+    options.rules[0].patterns = {"PRJ-[0-9]{4}"};
+    const std::string text = "il Progetto  Falco e PRJ-1234, \\u0050RJ-5678";
+    const auto annotated = annotate(options, ask(text));
+    const auto& findings = annotated->findings.at(0);
+    ASSERT_EQ(findings.size(), 3U);
+    const auto span = [&](std::size_t i) {
+        return text.substr(findings[i].begin, findings[i].end - findings[i].begin);
+    };
+    EXPECT_EQ(findings[0].kind, domain::FindingKind::declared);
+    EXPECT_EQ(span(0), "Progetto  Falco");
+    EXPECT_EQ(span(1), "PRJ-1234");
+    EXPECT_EQ(span(2), "\\u0050RJ-5678");
+    options.rules[0].members = {"bruno"};
+    EXPECT_TRUE(annotate(options, ask(text))->findings.at(0).empty());
+}
+
+TEST(Annotator, RulesKnowPathsAndCorpora) {
+    LabelRule rule;
+    rule.name = "hr";
+    rule.paths = {"/hr/*.pdf"};
+    rule.sensitivity = Sensitivity::secret;
+    Request request = ask("riassumi");
+    EXPECT_EQ(class_with_rule(rule, request), Sensitivity::private_);
+    request.metadata["path"] = "/hr/2024/paghe.pdf";
+    EXPECT_EQ(class_with_rule(rule, request), Sensitivity::secret);
+    request.metadata["path"] = "/hr/2024/paghe.txt";
+    EXPECT_EQ(class_with_rule(rule, request), Sensitivity::private_);
+    rule.paths.clear();
+    rule.corpora = {"payroll"};
+    EXPECT_EQ(class_with_rule(rule, request), Sensitivity::private_);
+    Options options;
+    options.rules.push_back(rule);
+    Label sticky;
+    sticky.origins = {"corpus:payroll"};
+    EXPECT_EQ(annotate(options, request, sticky)->label.sensitivity, Sensitivity::secret);
+    request.metadata["corpus"] = "payroll";
+    EXPECT_EQ(class_with_rule(rule, request), Sensitivity::secret);
 }
 
 TEST(Annotator, ProfilesWhatARequestNeeds) {

@@ -104,6 +104,8 @@ void read_labels(Reader in, annotate::Options& labels) {
         each.read("members", rule.members);
         each.read("apps", rule.apps);
         each.read("tags", rule.tags);
+        each.read("paths", rule.paths);
+        each.read("corpora", rule.corpora);
         each.read("class", rule.sensitivity);
         each.read("residency", rule.residency);
         if (rule.name.empty()) each.fault("name", "a rule needs a name", "la regola vuole un nome");
@@ -113,6 +115,34 @@ void read_labels(Reader in, annotate::Options& labels) {
         }
         each.close();
         labels.rules.push_back(std::move(rule));
+    }
+    in.close();
+}
+
+/// `raise` or `ignore`.
+std::optional<bool> raising_from(std::string_view word) noexcept {
+    if (word == "raise") return true;
+    return word == "ignore" ? std::optional(false) : std::nullopt;
+}
+
+/// A class, or `none` for a kind of finding that raises nothing.
+std::optional<std::optional<domain::Sensitivity>> raised_class_from(std::string_view word) {
+    if (word == "none") return std::optional<domain::Sensitivity>();
+    const auto sensitivity = domain::sensitivity_from(word);
+    if (!sensitivity) return std::nullopt;
+    return sensitivity;
+}
+
+void read_detect(Reader in, annotate::DetectOptions& detect) {
+    in.read("enabled", detect.enabled);
+    in.read("topics", detect.topics);
+    in.read_word("invalid_checksum", detect.invalid_raises, raising_from, "raise, ignore");
+    if (auto section = in.section("classes")) {
+        for (std::size_t i = 0; i < domain::finding_kinds; ++i) {
+            section->read_word(to_string(static_cast<domain::FindingKind>(i)), detect.classes[i],
+                               raised_class_from, "none, public, standard, private, secret");
+        }
+        section->close();
     }
     in.close();
 }
@@ -354,6 +384,7 @@ void read_root(Reader in, Config& config) {
     }
     if (auto section = in.section("retention")) read_retention(*section, config.store);
     if (auto section = in.section("labels")) read_labels(*section, config.labels);
+    if (auto section = in.section("detect")) read_detect(*section, config.labels.detect);
     if (auto section = in.section("policy")) read_policy(*section, config.policy);
     if (auto section = in.section("routing")) read_routing(*section, config.routing);
     for (Reader& target : in.list("target"))

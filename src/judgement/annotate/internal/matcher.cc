@@ -1,9 +1,11 @@
 #include "annotate/internal/matcher.h"
 
-#include <array>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "annotate/internal/escapes.h"
+#include "annotate/internal/scan.h"
 
 namespace molly::annotate {
 namespace {
@@ -40,86 +42,21 @@ std::string phrase_pattern(std::string_view phrase) {
     return pattern;
 }
 
-int hex_digit(char c) noexcept {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-    return -1;
-}
-
-/// The four hexadecimal digits at `at`, or -1.
-int code_unit(std::string_view text, std::size_t at) noexcept {
-    if (at + 4 > text.size()) return -1;
-    int unit = 0;
-    for (std::size_t i = at; i < at + 4; ++i) {
-        const int digit = hex_digit(text[i]);
-        if (digit < 0) return -1;
-        unit = unit * 16 + digit;
+/// Calls `visit(begin, end)` for each match that is not empty.
+template <class Visit>
+void each_match(const RE2& pattern, std::string_view text, const Visit& visit) {
+    const re2::StringPiece piece(text.data(), text.size());
+    re2::StringPiece match;
+    for (std::size_t at = 0; at <= text.size();) {
+        if (!pattern.Match(piece, at, text.size(), RE2::UNANCHORED, &match, 1)) return;
+        const auto begin = static_cast<std::size_t>(match.data() - text.data());
+        const std::size_t end = begin + match.size();
+        if (end > begin) visit(begin, end);
+        at = end > begin ? end : end + 1;
     }
-    return unit;
-}
-
-void append_utf8(std::string& out, int code) {
-    const auto put = [&](int byte) { out += static_cast<char>(byte); };
-    if (code < 0x80) {
-        put(code);
-    } else if (code < 0x800) {
-        put(0xC0 | (code >> 6));
-        put(0x80 | (code & 0x3F));
-    } else if (code < 0x10000) {
-        put(0xE0 | (code >> 12));
-        put(0x80 | ((code >> 6) & 0x3F));
-        put(0x80 | (code & 0x3F));
-    } else {
-        put(0xF0 | (code >> 18));
-        put(0x80 | ((code >> 12) & 0x3F));
-        put(0x80 | ((code >> 6) & 0x3F));
-        put(0x80 | (code & 0x3F));
-    }
-}
-
-/// Undoes the `\u` escape whose digits begin at `at`; gives the bytes that it used, 0 for none.
-std::size_t append_unicode_escape(std::string& out, std::string_view text, std::size_t at) {
-    const int unit = code_unit(text, at);
-    if (unit < 0) return 0;
-    const bool high = unit >= 0xD800 && unit < 0xDC00;
-    if (high && text.substr(at + 4, 2) == "\\u") {
-        const int low = code_unit(text, at + 6);
-        if (low >= 0xDC00 && low < 0xE000) {
-            append_utf8(out, 0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00));
-            return 10;
-        }
-    }
-    append_utf8(out, unit);
-    return 4;
 }
 
 }  // namespace
-
-std::string without_escapes(std::string_view text) {
-    static constexpr std::string_view letters = "nrtbf";
-    static constexpr std::string_view meanings = "\n\r\t\b\f";
-    std::string out;
-    out.reserve(text.size());
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        if (text[i] != '\\' || i + 1 == text.size()) {
-            out += text[i];
-            continue;
-        }
-        const char escape = text[++i];
-        const std::size_t letter = letters.find(escape);
-        if (letter != std::string_view::npos) {
-            out += meanings[letter];
-        } else if (escape == 'u') {
-            const std::size_t used = append_unicode_escape(out, text, i + 1);
-            if (used == 0) out += escape;
-            i += used;
-        } else {
-            out += escape;
-        }
-    }
-    return out;
-}
 
 Matcher::Matcher() : set_(set_options(), RE2::UNANCHORED) {}
 
@@ -161,7 +98,7 @@ Result<std::unique_ptr<Matcher>> Matcher::make(const std::vector<LabelRule>& rul
     return matcher;
 }
 
-void Matcher::match(std::string_view text, std::vector<bool>& found) const {
+void Matcher::match_form(std::string_view text, std::vector<bool>& found) const {
     std::vector<int> hits;
     RE2::Set::ErrorInfo error{RE2::Set::kNoError};
     const re2::StringPiece piece(text.data(), text.size());
@@ -177,13 +114,26 @@ void Matcher::match(std::string_view text, std::vector<bool>& found) const {
     }
 }
 
-void Matcher::count(std::string_view text, std::vector<std::uint32_t>& counts) const {
+void Matcher::match(std::string_view text, std::vector<bool>& found) const {
     if (text.empty()) return;
-    std::vector<bool> found(counts.size(), false);
-    match(text, found);
-    if (text.find('\\') != std::string_view::npos) match(without_escapes(text), found);
-    for (std::size_t i = 0; i < counts.size(); ++i)
-        counts[i] += found[i] ? 1U : 0U;
+    match_form(text, found);
+    if (text.find('\\') != std::string_view::npos) match_form(without_escapes(text), found);
+}
+
+void Matcher::locate(std::string_view text, std::size_t rule,
+                     std::vector<domain::Finding>& out) const {
+    const bool escaped = text.find('\\') != std::string_view::npos;
+    const Unescaped unescaped = escaped ? unescape(text) : Unescaped{};
+    for (std::size_t i = 0; i < owners_.size(); ++i) {
+        if (owners_[i] != rule) continue;
+        each_match(*single_[i], text, [&](std::size_t begin, std::size_t end) {
+            out.push_back(found(domain::FindingKind::declared, begin, end));
+        });
+        if (!escaped) continue;
+        each_match(*single_[i], unescaped.text, [&](std::size_t begin, std::size_t end) {
+            out.push_back(in_origin(unescaped, found(domain::FindingKind::declared, begin, end)));
+        });
+    }
 }
 
 }  // namespace molly::annotate

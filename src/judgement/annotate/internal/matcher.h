@@ -12,6 +12,7 @@
 
 #include "annotate/annotate.h"
 #include "base/result.h"
+#include "domain/finding.h"
 
 namespace molly::annotate {
 
@@ -23,21 +24,21 @@ public:
     /// Whether any rule has something to look for.
     bool empty() const noexcept { return owners_.empty(); }
 
-    /// Adds one to the count of each rule that finds something in `text`, as it stands or with its
-    /// JSON escapes undone. `counts` has one entry per rule.
-    void count(std::string_view text, std::vector<std::uint32_t>& counts) const;
+    /// Marks each rule that finds something in `text`, as it stands or with its JSON escapes
+    /// undone. `found` has one entry per rule.
+    void match(std::string_view text, std::vector<bool>& found) const;
+
+    /// Appends a finding for everything that the rule matches in `text`, in the same two forms.
+    void locate(std::string_view text, std::size_t rule, std::vector<domain::Finding>& out) const;
 
 private:
     Matcher();
     Result<void> add(const std::string& pattern, std::size_t rule, const std::string& path);
-    void match(std::string_view text, std::vector<bool>& found) const;
+    void match_form(std::string_view text, std::vector<bool>& found) const;
 
     RE2::Set set_;
     std::vector<std::unique_ptr<RE2>> single_;  // the same patterns, for when the set gives up
     std::vector<std::size_t> owners_;           // shape: [patterns], the rule of each
 };
-
-/// `text` with JSON escapes undone (`\u00e8`, `\n`, `\"`): the form in which a model reads it.
-std::string without_escapes(std::string_view text);
 
 }  // namespace molly::annotate

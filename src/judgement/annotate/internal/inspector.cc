@@ -1,0 +1,96 @@
+#include "annotate/internal/inspector.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/utf8.h"
+#include "seal/seal.h"
+
+namespace molly::annotate {
+
+using domain::Checksum;
+using domain::Finding;
+using domain::TextForm;
+
+Result<std::unique_ptr<const Inspector>> Inspector::make(const Options& options) {
+    std::unique_ptr<Inspector> made(new Inspector());
+    TRY(made->matcher_, Matcher::make(options.rules));
+    made->rules_ = options.rules.size();
+    if (options.detect.enabled) {
+        made->detector_ = std::make_unique<const Detector>();
+        if (options.detect.topics) {
+            TRY(made->topics_, Topics::shared());
+        }
+    }
+    return made;
+}
+
+Inspection Inspector::inspect(const domain::Request& request,
+                              const std::vector<bool>& concerned) const {
+    Inspection seen;
+    seen.rules.assign(rules_, 0);
+    seen.complete = detector_ != nullptr;
+    if (detector_ == nullptr && matcher_->empty()) return seen;
+    for_each_text(request, [&](const std::string& text, TextForm form) {
+        inspect_text(text, form, concerned, seen);
+    });
+    return seen;
+}
+
+void Inspector::inspect_text(const std::string& text, TextForm form,
+                             const std::vector<bool>& concerned, Inspection& seen) const {
+    std::vector<Finding>& findings = seen.findings.emplace_back();
+    if (text.empty()) return;
+    match_rules(text, concerned, seen, findings);
+    if (form != TextForm::base64) {
+        detect(text, form, seen, findings);
+        settle(text, findings);
+    } else if (const auto bytes = seal::from_base64(text); bytes && utf8_valid(*bytes)) {
+        std::vector<Finding> inside;
+        match_rules(*bytes, concerned, seen, inside);
+        detect(*bytes, TextForm::plain, seen, inside);
+        for (Finding& finding : inside) {
+            finding.begin = 0;
+            finding.end = static_cast<std::uint32_t>(text.size());
+        }
+        findings.insert(findings.end(), inside.begin(), inside.end());
+        settle(text, findings);
+    } else {
+        // Nobody has read this file.
+        seen.complete = false;
+        if (bytes) match_rules(*bytes, concerned, seen, findings);
+        findings.clear();
+    }
+    for (const Finding& finding : findings) {
+        const auto kind = static_cast<std::size_t>(finding.kind);
+        ++seen.kinds[kind];
+        if (finding.checksum == Checksum::invalid) ++seen.invalid[kind];
+    }
+}
+
+void Inspector::match_rules(std::string_view text, const std::vector<bool>& concerned,
+                            Inspection& seen, std::vector<Finding>& findings) const {
+    if (matcher_->empty()) return;
+    std::vector<bool> found(rules_, false);
+    matcher_->match(text, found);
+    for (std::size_t rule = 0; rule < rules_; ++rule) {
+        if (!found[rule] || !concerned[rule]) continue;
+        ++seen.rules[rule];
+        matcher_->locate(text, rule, findings);
+    }
+}
+
+void Inspector::detect(std::string_view text, TextForm form, Inspection& seen,
+                       std::vector<Finding>& findings) const {
+    if (detector_ == nullptr) return;
+    const auto append = [&](const std::vector<Finding>& more) {
+        findings.insert(findings.end(), more.begin(), more.end());
+    };
+    // Escapes may stand in any text: people paste JSON.
+    const bool escaped = text.find('\\') != std::string_view::npos;
+    if (form != TextForm::json || !escaped) append(detector_->find(text));
+    if (escaped) append(detector_->find_json(text));
+    if (topics_ != nullptr && form != TextForm::token) topics_->count(text, seen.topics);
+}
+
+}  // namespace molly::annotate
