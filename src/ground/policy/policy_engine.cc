@@ -145,6 +145,11 @@ Result<ClearedRequest> PolicyEngine::clear(domain::AnnotatedRequest annotated) c
     return ClearedRequest(std::move(annotated), std::move(permit));
 }
 
+bool PolicyEngine::permits_t3() const noexcept {
+    return std::any_of(options_.rules.begin(), options_.rules.end(),
+                       [](const Rule& rule) { return rule.permit_t3; });
+}
+
 Result<Permit> PolicyEngine::clear_artifact(const ArtifactLabel& artifact) const {
     // No content of a member is in it, so its class alone decides; T3 is open to public artifacts
     // such as downloads.

@@ -57,6 +57,9 @@ public:
     /// The permit alone, for explanations and tests of rules. Errors: as clear.
     Result<Permit> decide(const domain::AnnotatedRequest& annotated) const;
 
+    /// Whether any rule may open T3.
+    bool permits_t3() const noexcept;
+
     /// For what holds no request content. Errors: denied.
     Result<Permit> clear_artifact(const ArtifactLabel& artifact) const;
 

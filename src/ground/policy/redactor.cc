@@ -98,8 +98,9 @@ Restorer Redacted::restorer() const {
 T3Closed Redactor::obstacle(const domain::AnnotatedRequest& annotated) {
     const Request& request = annotated.request;
     const auto& findings = annotated.findings;
-    if (!annotated.detection_complete) return T3Closed::detection;
+    // What no detector can read is named before what one did not.
     if (holds_bytes(request)) return T3Closed::modality;
+    if (!annotated.detection_complete) return T3Closed::detection;
     const std::vector<const std::string*> unsent = kept_back(request);
     std::size_t texts = 0;
     bool editable = true;

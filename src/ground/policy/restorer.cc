@@ -73,6 +73,12 @@ domain::Delta Restorer::restore(domain::Delta delta) {
         if (!call.arguments.empty())
             call.arguments = feed(calls_[call.index], call.arguments, true);
     }
+    if (!delta.stop_sequence.empty()) {
+        // It comes whole.
+        std::string rest;
+        delta.stop_sequence = feed(rest, delta.stop_sequence, false);
+        delta.stop_sequence += rest;
+    }
     if (delta.finish) release(delta);
     return delta;
 }

@@ -168,6 +168,15 @@ TEST(Restorer, JsonAnswersAreEscapedAndReasoningIsNot) {
     EXPECT_EQ(out.reasoning, payload.value(1));
 }
 
+TEST(Restorer, TheStopStringIsTheCallersAgain) {
+    const Payload payload;
+    Restorer restorer = payload.redacted->restorer();
+    domain::Delta delta;
+    delta.stop_sequence = "END " + payload.placeholders[0] + "[";
+    delta.finish = domain::FinishReason::stop;
+    EXPECT_EQ(restorer.restore(std::move(delta)).stop_sequence, "END " + payload.value(0) + "[");
+}
+
 TEST(Restorer, TheFinishingDeltaCarriesWhatIsLeft) {
     const Payload payload;
     Restorer restorer = payload.redacted->restorer();

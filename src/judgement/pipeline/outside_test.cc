@@ -127,6 +127,19 @@ TEST_F(OutsideTest, AFallbackToAThirdPartyIsRedactedAsWell) {
     EXPECT_TRUE(trace().attempts[0].redactions.empty());
 }
 
+TEST_F(OutsideTest, ItIsSaidWhatKeepsThirdPartiesClosed) {
+    add("cloud", Tier::t3, 0.9, says("fine"));
+    EXPECT_EQ(pipeline().third_parties(), "open");
+    EXPECT_THAT(metrics.render(), HasSubstr("molly_detection_complete 1"));
+    complete = false;
+    EXPECT_EQ(pipeline().third_parties(), "no_detection");
+}
+
+TEST_F(PipelineTest, WithoutATargetOrARuleThirdPartiesAreClosed) {
+    add("home", Tier::t0, 0.5, says("hi"));
+    EXPECT_EQ(pipeline().third_parties(), "no_target");
+}
+
 TEST_F(OutsideTest, AnEmbeddingIsRedacted) {
     ScriptedTarget& cloud = add("cloud", Tier::t3, 0.9, says(""));
     domain::Request embed = request();

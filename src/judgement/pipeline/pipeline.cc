@@ -20,6 +20,10 @@ Pipeline::Pipeline(Parts parts, Options options)
       maps_(std::make_unique<PlaceholderMaps>(options_.placeholder_maps_max)) {
     for (const targets::Target* target : parts_.targets)
         names_.push_back(target->spec().id);
+    parts_.metrics
+        .gauge("molly_detection_complete",
+               "1 while every configured detector is loaded; 0 closes T3 to everything.")
+        .set(detects() ? 1 : 0);
 }
 
 Pipeline::~Pipeline() = default;
@@ -148,6 +152,23 @@ Result<domain::Decision> Pipeline::explain(domain::Request request,
     domain::Trace trace;
     TRY_DO(place(std::move(request), trace));
     return std::move(trace.decision);
+}
+
+/// Whether the detectors look at everything: of a text that holds nothing.
+bool Pipeline::detects() const {
+    domain::Request nothing;
+    nothing.messages.push_back(domain::text_message(domain::Role::user, "-"));
+    const auto searched = parts_.annotator.annotate(std::move(nothing), std::nullopt);
+    return searched && searched->detection_complete;
+}
+
+std::string_view Pipeline::third_parties() const {
+    const bool declared = std::any_of(
+        parts_.targets.begin(), parts_.targets.end(),
+        [](const targets::Target* target) { return target->spec().tier == domain::Tier::t3; });
+    if (!declared) return "no_target";
+    if (!parts_.policy.permits_t3()) return "no_permit";
+    return detects() ? "open" : "no_detection";
 }
 
 std::vector<router::TargetView> Pipeline::views() const {

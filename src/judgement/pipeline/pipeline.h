@@ -2,6 +2,7 @@
 // The whole life of a request, on one screen: label, clear, plan, dispatch with fallback, record.
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "annotate/annotate.h"
@@ -96,6 +97,10 @@ public:
     Task<Result<domain::Trace>> declassify(domain::Declassification act, std::string conversation,
                                            const members::Key& by);
 
+    /// Whether third parties may get anything: `open`, or what is missing first: `no_target`,
+    /// `no_permit`, `no_detection`.
+    std::string_view third_parties() const;
+
     const std::vector<targets::Target*>& targets() const noexcept { return parts_.targets; }
     /// The targets as the router sees them now.
     std::vector<router::TargetView> views() const;
@@ -104,6 +109,7 @@ private:
     Result<Prepared> place(domain::Request request, domain::Trace& trace) const;
     Result<void> reserve(Prepared& prepared, const members::Key& key,
                          const domain::Trace& trace) const;
+    bool detects() const;
     void label_answer(domain::Trace& trace, const domain::Request& asked,
                       const domain::Response& response) const;
     Task<Result<Answered>> record(domain::Trace trace, MonoTime arrived, Prepared* prepared,

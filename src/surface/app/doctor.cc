@@ -234,6 +234,32 @@ void examine_targets(Examination& out, Api& api) {
     }
 }
 
+void examine_third_parties(Examination& out, Api& api) {
+    const auto body = body_of(api.call("GET", "/molly/v1/health"));
+    const auto parsed = body ? parse_json(*body) : Result<json::value>(fail(body.error()));
+    const json::value* state =
+        parsed && parsed->is_object() ? parsed->get_object().if_contains("t3") : nullptr;
+    if (state == nullptr || !state->is_string()) return;
+    const std::string word(state->get_string());
+    if (word == "open") {
+        out.good(out.say("T3 is open to redacted requests, where a rule permits it",
+                         "T3 è aperto alle richieste oscurate, dove una regola lo permette"));
+    } else if (word.ends_with("no_detection")) {
+        out.bad(out.say("T3 is closed: a detector is absent, so nothing can be redacted",
+                        "T3 è chiuso: manca un rivelatore, quindi nulla si può oscurare"),
+                "detect.enabled = true");
+    } else if (word.ends_with("no_permit")) {
+        out.remark(out.say("T3 is closed: no rule permits it",
+                           "T3 è chiuso: nessuna regola lo "
+                           "permette"),
+                   out.say("[[policy.rule]] with permit_t3 = true, if that is wanted",
+                           "[[policy.rule]] con permit_t3 = true, se lo si vuole"));
+    } else {
+        out.good(out.say("no target is T3: nothing leaves for third parties",
+                         "nessuna destinazione è T3: nulla esce verso terzi"));
+    }
+}
+
 ExitCode examine(const General& general) {
     const Terminal& terminal = general.terminal;
     Examination out(terminal);
@@ -256,12 +282,10 @@ ExitCode examine(const General& general) {
     if (api) {
         if ((*api)->remote()) out.good(out.say("molly serve answers", "molly serve risponde"));
         examine_targets(out, **api);
+        examine_third_parties(out, **api);
     } else {
         out.bad(message_in(api.error(), terminal.language), "");
     }
-    out.remark(out.say("T3 is closed: no detector and no redactor in this build",
-                       "T3 è chiuso: questa versione non ha rivelatori né redattore"),
-               "");
     return out.report();
 }
 

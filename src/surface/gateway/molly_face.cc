@@ -123,7 +123,8 @@ Task<void> health(Exchange& exchange) {
                                            {"available", view.available}});
         }
         out["targets"] = std::move(targets);
-        out["t3"] = "closed: no redactor is present";
+        const std::string_view outside = exchange.parts.pipeline.third_parties();
+        out["t3"] = outside == "open" ? "open" : fmt::format("closed: {}", outside);
     }
     co_await exchange.send_json(to_text(json::value(std::move(out))));
 }
