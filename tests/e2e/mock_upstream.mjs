@@ -21,8 +21,8 @@ export function make_certificate(folder) {
 
 /**
  * What one reply does; every field is optional.
- * text             the pieces of the answer, one delta each
- * tool_calls       [{name, arguments}]: the answer calls these (arguments is an object)
+ * text             the pieces of the answer, one delta each, or a function of the request's record that gives them
+ * tool_calls       [{name, arguments}]: the answer calls these (arguments is an object), or a function that gives them
  * reasoning        pieces of reasoning before the text (OpenAI dialect)
  * usage            as the OpenAI dialect spells it
  * usage_in         'own' chunk after the finish (the rule), the 'finish' chunk, the 'middle' one, or 'none'
@@ -127,11 +127,12 @@ export class MockUpstream {
             return send_json(response, script.status, script.body ?? { error: { message: 'scripted' } }, script.headers);
         if (path.endsWith('/embeddings') || path.endsWith('/api/embed'))
             return send_json(response, 200, embeddings(path, record.json, this.#model));
+        const of = (value) => (typeof value === 'function' ? value(record) : value);
         const facts = {
             model: record.json.model ?? this.#model,
-            text: script.text ?? (script.tool_calls ? [] : ['Hello ', 'from ', this.name]),
+            text: of(script.text) ?? (script.tool_calls ? [] : ['Hello ', 'from ', this.name]),
             reasoning: script.reasoning ?? [],
-            tool_calls: script.tool_calls ?? [],
+            tool_calls: of(script.tool_calls) ?? [],
             usage: script.usage ?? default_usage,
             usage_in: script.usage_in ?? (record.json.stream_options?.include_usage ? 'own' : 'none'),
         };

@@ -25,7 +25,8 @@ name = "payroll"
 phrases = ["busta paga"]
 class = "secret"
 [[policy.rule]]
-name = "cloud-for-the-rest"
+name = "cloud-for-the-press"
+members = ["press"]
 at_most = "standard"
 permit_t3 = true
 `;
@@ -109,11 +110,11 @@ describe('classes', () => {
         assert.equal(studio.calls.length, 0);
     });
 
-    test('T3 is denied even where a rule permits it, and it is said why', async () => {
+    test('T3 is denied to whom no rule permits it, and it is said why', async () => {
         const word = canary();
         const named = await molly.chat(word, { key: open_key, model: 'cloud', molly: { class: 'standard' } });
         assert.equal(named.status, 403, named.text);
-        assert.match(named.json.error.message, /detectors did not look at everything/);
+        assert.match(named.json.error.message, /no rule permits it/);
         const any = await molly.chat(word, { key: open_key, molly: { class: 'public', explain: true } });
         assert.equal(any.headers.get('x-molly-target'), 'studio');
         const trace = await molly.trace(any.headers.get('x-molly-receipt'));
