@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "setup.h"
 
@@ -16,6 +17,9 @@ struct Bound {
     bool constrained = false;
     Places places;        ///< where it may be, when constrained
     std::set<int> tiers;  ///< numbers of the tiers that it may reach; permit_of fills it
+    /// Where third parties may get its redacted form, for each rule that permits it; an empty set
+    /// means anywhere. permit_of fills it.
+    std::vector<Places> outside;
 };
 
 /// The label of a request by itself.
@@ -26,6 +30,9 @@ Bound join_labels(const Bound& a, const Bound& b);
 
 /// Where a request with this label may go: its class, its key and the rules that surely hold.
 Bound permit_of(const Setup& setup, const Ask& ask, Bound label);
+
+/// Texts of the request that no third party may get, in lower case.
+std::vector<std::string> unspeakable(const Setup& setup, const Ask& ask);
 
 /// Whether content under `bound` may be at `place`, whose true tier counts.
 bool may_be_at(const Bound& bound, const Place& place);

@@ -84,11 +84,18 @@ annotate::LabelRule make_label_rule(Random& random, std::size_t number) {
 policy::Rule make_policy_rule(Random& random, std::size_t number) {
     policy::Rule rule;
     rule.name = fmt::format("policy{}", number);
-    if (random.chance(75)) rule.tags = {random.one_of(all_tags)};
+    if (random.chance(50)) rule.tags = {random.one_of(all_tags)};
     if (random.chance(30)) rule.at_most = any_class(random);
-    if (random.chance(50)) rule.tiers = any_tiers(random);
-    if (random.chance(30)) rule.residency = domain::Residency(any_places(random));
-    rule.permit_t3 = random.chance(30);
+    if (random.chance(20)) rule.conversations = {fmt::format("member{}/c0", random.below(2))};
+    rule.permit_t3 = random.chance(50);
+    if (random.chance(rule.permit_t3 ? 20 : 50)) rule.tiers = any_tiers(random);
+    if (random.chance(25)) {
+        const Places places = any_places(random);
+        rule.jurisdictions = {places.begin(), places.end()};
+    } else if (random.chance(30)) {
+        rule.residency = domain::Residency(any_places(random));
+    }
+    if (random.chance(40)) rule.redacted_counts_as = Sensitivity::standard;
     return rule;
 }
 
@@ -158,13 +165,34 @@ std::string ollama_body(const Texts& texts) {
            message("user", texts.all[1]) + "," + message("user", texts.all[3]) + "]";
 }
 
-/// Hides the canary and some phrases in those of the texts that the request has.
+/// A German account number whose check digits hold (ISO 13616, mod 97).
+std::string any_iban(Random& random) {
+    std::string account;
+    for (int i = 0; i < 18; ++i)
+        account += static_cast<char>('0' + random.below(10));
+    std::uint32_t rest = 0;
+    for (const char digit : account + "131400")
+        rest = (rest * 10 + static_cast<std::uint32_t>(digit - '0')) % 97;
+    return fmt::format("DE{:02}{}", 98 - rest, account);
+}
+
+std::vector<std::string> make_identifiers(Random& random) {
+    std::vector<std::string> identifiers;
+    if (random.chance(30)) identifiers.push_back(any_iban(random));
+    if (random.chance(30)) identifiers.push_back(random.word(8) + "@leak.example");
+    return identifiers;
+}
+
+/// Hides the canary, identifiers and some phrases in those of the texts that the request has.
 Texts make_texts(Random& random, Ask& ask, std::size_t rules,
                  const std::vector<std::size_t>& used) {
     Texts texts;
     texts.all = {"be brief", random.word(6), "{}", random.word(8), "a schema", "a note", "u1"};
     const auto spot = [&]() -> std::string& { return texts.all[random.one_of(used)]; };
     spot() += " " + ask.canary;
+    ask.identifiers = make_identifiers(random);
+    for (const std::string& identifier : ask.identifiers)
+        spot() += " " + identifier + " ";
     for (std::size_t rule = 0; rule < rules; ++rule) {
         if (!random.chance(25)) continue;
         ask.phrases.insert(rule);
@@ -176,6 +204,9 @@ Texts make_texts(Random& random, Ask& ask, std::size_t rules,
 
 std::string embed_body(Random& random, Ask& ask, std::size_t rules) {
     std::string text = "text " + ask.canary;
+    ask.identifiers = make_identifiers(random);
+    for (const std::string& identifier : ask.identifiers)
+        text += " " + identifier + " ";
     for (std::size_t rule = 0; rule < rules; ++rule) {
         if (!random.chance(25)) continue;
         ask.phrases.insert(rule);

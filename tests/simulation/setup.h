@@ -41,6 +41,8 @@ struct Ask {
     std::vector<std::string> tags;
     std::string conversation;
     std::set<std::size_t> phrases;  ///< label rules whose phrase is somewhere in it
+    /// What detectors should find in it: no third party may get one of these.
+    std::vector<std::string> identifiers;
     bool stream = false;
     Duration start{0};
     std::optional<Duration> leaves_after;

@@ -10,6 +10,7 @@
 #include "gateway/gateway.h"
 #include "oracle.h"
 #include "seal/seal.h"
+#include "store/trace_text.h"
 #include "world/network.h"
 #include "world/store.h"
 
@@ -30,6 +31,38 @@ struct Course {
     bool over = false;
 };
 
+/// One word, and every placeholder that the request has.
+std::string echo(const net::OutboundRequest& request) {
+    std::string words = "hello";
+    const std::string& body = request.body;
+    for (const char* kind : {"[IBAN_", "[EMAIL_", "[DECLARED_"}) {
+        for (auto at = body.find(kind); at != std::string::npos; at = body.find(kind, at + 1))
+            words += " " + body.substr(at, body.find(']', at) + 1 - at);
+    }
+    return words;
+}
+
+std::string lower(std::string text) {
+    for (char& c : text)
+        c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return text;
+}
+
+/// Forgets what was found.
+class BlindAnnotator final : public annotate::Annotator {
+public:
+    explicit BlindAnnotator(std::unique_ptr<annotate::Annotator> next) : next_(std::move(next)) {}
+    Result<domain::AnnotatedRequest> annotate(
+        domain::Request request, const std::optional<domain::Label>& sticky) const override {
+        auto annotated = next_->annotate(std::move(request), sticky);
+        if (annotated) annotated->findings.assign(annotated->findings.size(), {});
+        return annotated;
+    }
+
+private:
+    std::unique_ptr<annotate::Annotator> next_;
+};
+
 class World {
 public:
     World(std::uint64_t seed, const Planted& planted);
@@ -48,6 +81,10 @@ private:
     void check_egress(const world::Seen& seen, std::size_t before);
     void check_departures(const Trace& trace);
     void check_rooms();
+    void check_records();
+    void check_restored(const Course& course, const Trace& trace);
+    void check_silence(const std::string& where, const std::string& text,
+                       const std::function<bool(const Course&)>& there);
     void count(const Trace& trace);
     const Trace* trace_of(const Course& course) const;
     const Place& place_of(const std::string& id) const;
@@ -73,6 +110,7 @@ private:
     net::Handler handler_;
     std::vector<Course> courses_;
     std::size_t egress_checked_ = 0;
+    bool blind_ = false;
 };
 
 World::World(std::uint64_t seed, const Planted& planted)
@@ -90,11 +128,13 @@ void World::declare(const Planted& planted) {
     }
     store_.forgets_departures = planted.forgets_departures;
     store_.forgets_traces = planted.loses_traces;
+    blind_ = planted.blind;
     const auto pause = [this] { return Duration(milliseconds(random_.below(40))); };
     store_.delay = [this] { return Duration(milliseconds(random_.below(5))); };
     store_.refuses = [this] { return random_.chance(setup_.store_refuses_percent); };
     network_.delay = pause;
     network_.departures_count = [this] { return store_.departures.size(); };
+    network_.says = [](const net::OutboundRequest& request) { return echo(request); };
     network_.behaviour = [this](const std::string& target) { return behave(target); };
     engine_.delay = pause;
     engine_.behaviour = [this](const std::string&) { return behave("t0"); };
@@ -115,6 +155,7 @@ void World::build() {
         store_.key_rows.push_back(std::move(row));
     }
     annotator_ = *annotate::Annotator::make(setup_.labels);
+    if (blind_) annotator_ = std::make_unique<BlindAnnotator>(std::move(annotator_));
     policy_ = std::make_unique<policy::PolicyEngine>(setup_.policy);
     health_ = std::make_unique<router::Health>(setup_.routing, clock_);
     members_ = *members::Members::open(store_, clock_);
@@ -216,6 +257,7 @@ Findings World::run() {
     for (const Course& course : courses_)
         check_course(course);
     check_rooms();
+    check_records();
     return std::move(findings_);
 }
 
@@ -234,6 +276,11 @@ void World::check_egress(const world::Seen& seen, std::size_t before) {
             violated(fmt::format("{}: its canary is at {} ({})", course.ask->name, seen.target,
                                  to_string(place.truth)));
         }
+    }
+    if (place.truth == domain::Tier::t3) {
+        check_silence("the third party " + seen.target, seen.bytes, [&](const Course& course) {
+            return seen.bytes.find(course.ask->canary) != std::string::npos;
+        });
     }
     std::size_t departed = 0;
     for (std::size_t i = 0; i < seen.departures_then; ++i)
@@ -266,6 +313,7 @@ void World::check_trace(const Course& course, const Trace& trace) {
     const members::Scope& scope = setup_.keys[course.ask->key].scope;
     count(trace);
     check_departures(trace);
+    check_restored(course, trace);
     if (trace.attempts.size() > setup_.routing.attempts_max) violated(name + ": too many attempts");
     std::set<std::string> tried;
     for (const domain::Attempt& attempt : trace.attempts) {
@@ -295,6 +343,48 @@ void World::check_trace(const Course& course, const Trace& trace) {
         violated(name + ": a second answer was appended to the first");
     if (course.end->body.find("sk-upstream") != std::string::npos)
         violated(name + ": it was told the upstream's key");
+}
+
+/// No such text may hold what is in a request and must not leave: of the requests that are `there`
+/// phrases too, which others may say freely.
+void World::check_silence(const std::string& where, const std::string& text,
+                          const std::function<bool(const Course&)>& there) {
+    const std::string heard = lower(text);
+    for (const Course& course : courses_) {
+        for (const std::string& word : unspeakable(setup_, *course.ask)) {
+            if (word.starts_with("phrase") && !there(course)) continue;
+            if (heard.find(word) != std::string::npos)
+                violated(course.ask->name + ": an identifier of it is in " + where);
+        }
+    }
+}
+
+/// Metrics, traces and errors tell of no content.
+void World::check_records() {
+    std::string records = metrics_.render();
+    for (const Trace& trace : store_.committed)
+        records += store::to_text(trace);
+    for (const store::Departure& departure : store_.departures)
+        records += departure.target + departure.endpoint + departure.rule;
+    for (const Course& course : courses_) {
+        if (course.end->status != 200) records += course.end->body;
+    }
+    check_silence("a record or an error", records, [](const Course&) { return true; });
+    if (records.find("canary") != std::string::npos)
+        violated("a canary is in a record or an error");
+}
+
+/// Who asked reads values, where the third party read placeholders.
+void World::check_restored(const Course& course, const Trace& trace) {
+    if (trace.attempts.empty() || trace.attempts.back().redactions.empty()) return;
+    ++findings_.tally["redacted"];
+    const std::string& body = course.end->body;
+    if (!course.end->ended || course.end->status != 200) return;
+    for (const char* kind : {"[IBAN_", "[EMAIL_", "[DECLARED_"}) {
+        if (body.find(kind) != std::string::npos)
+            violated(course.ask->name + ": a placeholder reached the caller");
+    }
+    if (course.ask->path != "/v1/embeddings") ++findings_.tally["restored"];
 }
 
 void World::check_departures(const Trace& trace) {

@@ -12,6 +12,7 @@ struct Planted {
     bool wrong_tier = false;          ///< a place of somebody else is declared as the owner's
     bool forgets_departures = false;  ///< the store says committed and commits nothing
     bool loses_traces = false;        ///< the same for traces
+    bool blind = false;               ///< detectors say that they have looked, and find nothing
 };
 
 struct Findings {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/log.h"
+
 namespace molly::simulation {
 namespace {
 
@@ -35,12 +37,12 @@ TEST(Simulation, NoWorldBreaksAPromise) {
     const Findings findings = play(worlds);
     EXPECT_TRUE(findings.violations.empty()) << first_of(findings.violations);
     // Worlds in which nothing happens keep every promise: all of this must have happened often.
-    for (const char* what : {"answered", "refused", "failed", "truncated", "cancelled", "fallbacks",
-                             "sticky", "rules", "egress T1", "egress T2"}) {
+    for (const char* what :
+         {"answered", "refused", "failed", "truncated", "cancelled", "fallbacks", "sticky", "rules",
+          "egress T1", "egress T2", "egress T3", "redacted", "restored"}) {
         const auto found = findings.tally.find(what);
         EXPECT_GT(found == findings.tally.end() ? 0U : found->second, worlds / 200) << what;
     }
-    EXPECT_FALSE(findings.tally.contains("egress T3"));
 }
 
 TEST(Simulation, ASeedReplaysItsWorld) {
@@ -52,6 +54,23 @@ TEST(Simulation, APlantedWrongTierIsFound) {
     Planted planted;
     planted.wrong_tier = true;
     EXPECT_TRUE(mentions(play(100, planted), "its canary is at"));
+}
+
+TEST(Simulation, PlantedBlindDetectorsAreFound) {
+    Planted planted;
+    planted.blind = true;
+    EXPECT_TRUE(mentions(play(1000, planted), "is in the third party"));
+}
+
+TEST(Simulation, NoLineOfTheLogTellsOfContent) {
+    set_log_level(LogLevel::debug);
+    testing::internal::CaptureStderr();
+    play(500);
+    const std::string log = testing::internal::GetCapturedStderr();
+    set_log_level(LogLevel::info);
+    EXPECT_NE(log.find("exchange"), std::string::npos);
+    for (const char* content : {"canary", "leak.example", "PROJECT", "project phrase"})
+        EXPECT_EQ(log.find(content), std::string::npos) << content;
 }
 
 TEST(Simulation, APlantedForgottenDepartureIsFound) {
