@@ -61,6 +61,26 @@ constexpr auto keys = std::to_array<Key>({
     {"ya29.", 24, 400, Alphabet::url},
 });
 
+/// For each first character a bit for each second one (by its low six bits) of what may be a
+/// secret.
+constexpr std::array<std::uint64_t, 128> beginnings = [] {
+    std::array<std::uint64_t, 128> table{};
+    const auto add = [&](std::string_view prefix) {
+        table[static_cast<std::size_t>(prefix[0])] |= std::uint64_t{1}
+                                                      << (static_cast<unsigned>(prefix[1]) & 63U);
+    };
+    for (const Key& key : keys)
+        add(key.prefix);
+    for (const std::string_view other : {"eyJ", "Bearer", "bearer", "Basic"})
+        add(other);
+    return table;
+}();
+
+bool may_begin_secret(std::string_view text, std::size_t at) noexcept {
+    const auto second = static_cast<unsigned char>(char_at(text, at + 1));
+    return ((beginnings[static_cast<std::size_t>(text[at])] >> (second & 63U)) & 1U) != 0;
+}
+
 constexpr bool belongs(char c, Alphabet alphabet) noexcept {
     switch (alphabet) {
         case Alphabet::alnum:
@@ -215,10 +235,11 @@ bool secret_value(std::string_view value) noexcept {
 }  // namespace
 
 Recognised secret_at(std::string_view text, std::size_t at) noexcept {
+    if (is_digit(text[at])) return bot_token_at(text, at);
+    if (!may_begin_secret(text, at)) return {};
     if (const Recognised key = provider_key_at(text, at); key.finding) return key;
     if (text[at] == 'e') return jwt_at(text, at);
-    if (text[at] == 'B' || text[at] == 'b') return bearer_at(text, at);
-    return is_digit(text[at]) ? bot_token_at(text, at) : Recognised{};
+    return bearer_at(text, at);
 }
 
 Recognised assignment_at(std::string_view text, std::size_t at) noexcept {

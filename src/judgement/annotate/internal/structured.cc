@@ -26,6 +26,37 @@ constexpr std::array<Trigger, 256> triggers = [] {
     return table;
 }();
 
+// Most words begin nothing. What follows decides that from a few characters, before a recogniser
+// puts groups together.
+
+/// The place after one blank or hyphen at `at`, or `at`.
+std::size_t after_separator(std::string_view text, std::size_t at) noexcept {
+    if (const std::size_t blank = blank_at(text, at)) return at + blank;
+    return at + hyphen_at(text, at);
+}
+
+/// A digit of a codice fiscale, or the letter that stands for one (omocodia).
+bool is_code_digit(char c) noexcept {
+    constexpr std::string_view omocodia = "LMNPQRSTUV";
+    return is_digit(c) || omocodia.find(to_upper(c)) != std::string_view::npos;
+}
+
+/// Whether a codice fiscale may begin with the word from `at` to `end`: six letters, a year, the
+/// letter of a month; or three letters and three letters.
+bool may_begin_code(std::string_view text, std::size_t at, std::size_t end) noexcept {
+    constexpr std::string_view month_letters = "ABCDEHLMPRST";
+    const std::size_t size = end - at;
+    if (size == 3) {
+        const std::size_t next = after_separator(text, end);
+        return next > end && word_end(text, next) - next == 3;
+    }
+    if (size > 6 && !is_code_digit(text[at + 6])) return false;
+    if (size > 7 && !is_code_digit(text[at + 7])) return false;
+    if (size > 8 && month_letters.find(to_upper(text[at + 8])) == std::string_view::npos)
+        return false;
+    return size >= 6 && size <= 16;
+}
+
 class Pass {
 public:
     Pass(std::string_view text, std::vector<Finding>& out) : text_(text), out_(out) {}
@@ -65,16 +96,15 @@ private:
         const std::size_t size = end - at;
         const char next = char_at(text_, end);
         if (accept(secret_at(text_, at))) return taken_;
-        if (size == 2 || is_digit(char_at(text_, at + 2))) {
+        const bool pair = size == 2 && is_digit(char_at(text_, after_separator(text_, end)));
+        if (pair || is_digit(char_at(text_, at + 2))) {
             if (accept(iban_at(text_, at))) return taken_;
         }
-        if (size == 3 || size >= 6) {
-            if (accept(codice_fiscale_at(text_, at))) return taken_;
-        }
+        if (may_begin_code(text_, at, end) && accept(codice_fiscale_at(text_, at))) return taken_;
         if (size <= 4 && (next == ':' || next == '-' || next == '.')) {
             if (accept(network_address_at(text_, at))) return taken_;
         }
-        if (size == 2 || (size >= 6 && size <= 14)) {
+        if (pair || (size >= 6 && size <= 14)) {
             if (accept(document_at(text_, at))) return taken_;
         }
         const std::size_t after_dot = next == '.' ? end + 1 : end;
