@@ -24,7 +24,8 @@ using ::testing::Not;
 const std::string iban = "IT60 X054 2811 1010 0000 0123 456";
 const std::vector<Known> known = {{FindingKind::iban, iban},
                                   {FindingKind::email, "anna@example.com"},
-                                  {FindingKind::person, "Zoè Rossi"}};
+                                  {FindingKind::person, "Zoè Rossi"},
+                                  {FindingKind::person, "Zoe\xCC\x80 Rossi"}};
 
 TEST(Redactor, ReplacesSpansByTypedPlaceholders) {
     PlaceholderMap map(fixture::seed);
@@ -42,7 +43,8 @@ TEST(Redactor, WhatComesBackIsTheSameToTheByte) {
     PlaceholderMap map(fixture::seed);
     const std::string family = "👨‍👩‍👧‍👦";
     const std::vector<std::string> texts = {"Ciao 😀 sono Zoè Rossi",
-                                            "Zoe\xCC\x80 e Zoè Rossi\u200D",
+                                            "Zoe\xCC\x80 Rossi e Zoè Rossi\u200D",
+                                            "👨\u200DZoè Rossi\u200D👩",
                                             "שלום Zoè Rossi שלום",
                                             family + "Zoè Rossi" + family,
                                             "Zoè RossiZoè Rossi",

@@ -35,6 +35,25 @@ TEST_F(GatewayTest, a_history_that_is_sent_again_keeps_the_class_that_was_declar
     EXPECT_EQ(name(shown(third)), name(shown(first)));
 }
 
+TEST_F(GatewayTest, what_was_found_in_the_first_turn_sticks_to_its_chain) {
+    const auto shown_class = [&](const Reply& reply) {
+        const Reply trace =
+            call("GET", ("/molly/v1/traces/" + reply.header("x-molly-receipt")).c_str());
+        const json::value parsed = *parse_json(trace.body);
+        return std::string(parsed.at("label").at("class").as_string());
+    };
+    const std::string open = R"(,"model":"small","molly":{"class":"public"}})";
+    const Reply first =
+        call("POST", "/v1/responses", R"({"input":"pay IT60X0542811101000000123456")" + open);
+    ASSERT_EQ(first.status, 200) << first.body;
+    EXPECT_EQ(shown_class(first), "private");
+    const std::string id(parse_json(first.body)->as_object().at("id").as_string());
+    const Reply second = call("POST", "/v1/responses",
+                              R"({"input":"thanks","previous_response_id":")" + id + "\"" + open);
+    ASSERT_EQ(second.status, 200) << second.body;
+    EXPECT_EQ(shown_class(second), "private");
+}
+
 TEST_F(GatewayTest, a_conversation_is_declassified_by_a_key_that_may_and_says_why) {
     const std::string turn =
         R"({"model":"small","messages":[{"role":"user","content":"x"}],"molly":{"conversation":"case")";
