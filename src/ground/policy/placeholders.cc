@@ -112,7 +112,9 @@ const std::string& PlaceholderMap::placeholder_of(domain::FindingKind kind,
 }
 
 PlaceholderMap::Session::Session(PlaceholderMap& map)
-    : map_(map), lock_(map.mutex_), issued_(std::make_shared<Placeholders>()) {
+    : map_(map), lock_(map.mutex_), issued_(std::make_shared<Placeholders>()) {}
+
+PlaceholderMap::Session::~Session() {
     if (map_.placeholders_.size() > map_.values_max_) map_.renew();
 }
 

@@ -40,14 +40,19 @@ private:
 /// thread, one payload at a time.
 class PlaceholderMap {
 public:
-    /// `seed`: random bytes, at least 16, that nobody else knows. More than `values_max` values
-    /// begin a new nonce.
-    explicit PlaceholderMap(std::string seed, std::size_t values_max = 4096);
+    /// `seed`: random bytes, at least 16, that nobody else knows. A map of more than `values_max`
+    /// values is not kept: the next payload begins with a new nonce.
+    explicit PlaceholderMap(std::string seed, std::size_t values_max = 1024);
 
     /// One payload in the making; holds the map.
     class Session {
     public:
         explicit Session(PlaceholderMap& map);
+        Session(const Session&) = delete;
+        Session& operator=(const Session&) = delete;
+        Session(Session&&) = delete;
+        Session& operator=(Session&&) = delete;
+        ~Session();
         /// The texts of the payload: no placeholder may be part of any. First of all.
         void avoid(const std::vector<std::string_view>& texts);
         /// The placeholder of a value.

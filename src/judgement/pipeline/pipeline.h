@@ -23,7 +23,7 @@ namespace molly::pipeline {
 struct Options {
     std::chrono::milliseconds request_timeout{300'000};  ///< from arrival to the last byte
     /// Conversations with third parties whose placeholders are remembered at once.
-    std::size_t placeholder_maps_max = 4096;
+    std::size_t placeholder_maps_max = 1024;
 };
 
 /// What the edge needs before the first byte of an answer: headers are sent from it.
