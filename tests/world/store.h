@@ -20,7 +20,12 @@ public:
     Task<Result<std::vector<domain::Trace>>> traces(store::TraceQuery query) override;
     Task<Result<domain::Trace>> trace(std::string id) override;
     Task<Result<store::Receipt>> receipt(std::string id) override;
+    Task<Result<store::KeyChange>> rotate_key() override;
     std::optional<domain::Label> conversation_label(const std::string& name) const override;
+    bool knows_fingerprints() const noexcept override { return !prints_.empty(); }
+    std::optional<store::Recognised> recognise(std::span<const std::uint64_t> prints,
+                                               std::uint32_t enough) const override;
+    void remember(std::span<const std::uint64_t> prints, const domain::Label& label) override;
     Task<Result<void>> put_response(std::string id, std::string body, domain::Label label,
                                     std::string member) override;
     Task<Result<std::string>> get_response(std::string id, std::string member) override;
@@ -45,6 +50,7 @@ private:
 
     SimulatedClock& clock_;
     std::map<std::string, domain::Label> labels_;
+    std::map<std::uint64_t, domain::Label> prints_;
 };
 
 }  // namespace molly::world

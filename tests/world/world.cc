@@ -64,6 +64,26 @@ Task<Result<domain::Trace>> MemoryStore::trace(std::string id) {
 Task<Result<store::Receipt>> MemoryStore::receipt(std::string /*id*/) {
     co_return fail(ErrorCode::not_found, "this store makes no receipts");
 }
+std::optional<store::Recognised> MemoryStore::recognise(std::span<const std::uint64_t> prints,
+                                                        std::uint32_t enough) const {
+    store::Recognised found;
+    for (const std::uint64_t print : prints) {
+        const auto known = prints_.find(print);
+        if (known == prints_.end()) continue;
+        found.label = found.count == 0 ? known->second : join(found.label, known->second);
+        ++found.count;
+    }
+    return found.count < enough ? std::nullopt : std::optional(found);
+}
+
+void MemoryStore::remember(std::span<const std::uint64_t> prints, const domain::Label& label) {
+    for (const std::uint64_t print : prints)
+        prints_[print] = label;
+}
+
+Task<Result<store::KeyChange>> MemoryStore::rotate_key() {
+    co_return fail(ErrorCode::unsupported, "this store signs nothing");
+}
 
 Task<Result<void>> MemoryStore::put_response(std::string /*id*/, std::string /*body*/,
                                              domain::Label /*label*/, std::string /*member*/) {

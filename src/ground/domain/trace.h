@@ -123,6 +123,7 @@ struct Trace {
     std::vector<Signal> signals;
     bool declassified = false;
     CapabilityProfile capability;
+    std::string rules_hash;  ///< of the label and policy rules that decided; empty: not known
     Decision decision;
     std::vector<Attempt> attempts;
     std::string target;  ///< that answered; empty: none

@@ -133,6 +133,17 @@ Hash keyed_hash(std::string_view key, std::string_view bytes) {
     return hash;
 }
 
+std::uint64_t short_hash(std::string_view key, std::string_view bytes) {
+    static_assert(short_key_bytes == crypto_shorthash_KEYBYTES);
+    MOLLY_ASSERT(key.size() == short_key_bytes);
+    std::uint64_t hash = 0;
+    std::array<unsigned char, crypto_shorthash_BYTES> out{};
+    static_assert(out.size() == sizeof hash);
+    ::crypto_shorthash(out.data(), bytes_of(bytes), bytes.size(), bytes_of(key));
+    std::memcpy(&hash, out.data(), sizeof hash);
+    return hash;
+}
+
 struct HashStream::State {
     Digest digest;
 };
@@ -267,6 +278,11 @@ std::string SigningKey::key_id() const {
 
 std::string key_id(std::string_view public_key) {
     return to_hex(text_of(sha256(public_key)).substr(0, 8));
+}
+
+Result<void> replace_key_file(const std::filesystem::path& next,
+                              const std::filesystem::path& path) {
+    return internal::replace(next, path);
 }
 
 bool verify(std::string_view public_key, std::string_view bytes,

@@ -44,11 +44,20 @@ private:
 /// Keyed hash: HMAC-SHA-256 (RFC 2104).
 Hash keyed_hash(std::string_view key, std::string_view bytes);
 
+/// A short keyed hash, SipHash-2-4 (Aumasson, Bernstein 2012), for tables of many; the key has
+/// `short_key_bytes`.
+inline constexpr std::size_t short_key_bytes = 16;
+std::uint64_t short_hash(std::string_view key, std::string_view bytes);
+
 std::string to_hex(std::string_view bytes);
 std::string to_hex(const Hash& hash);
 Result<std::string> from_hex(std::string_view hex);
 std::string to_base64(std::string_view bytes);
 Result<std::string> from_base64(std::string_view text);
+/// Crockford's base 32: no I, L, O or U; the last bits are padded with zeros.
+std::string to_base32(std::string_view bytes);
+/// Any case, O read as 0, I and L as 1; hyphens and blanks are left out. Errors: invalid_request.
+Result<std::string> from_base32(std::string_view text);
 
 /// `count` random bytes from the operating system.
 std::string random_bytes(std::size_t count);
@@ -81,6 +90,10 @@ private:
     std::string secret_;
     std::string public_;
 };
+
+/// Puts the key file `next` in the place of `path`, for good: the file there is gone, and a power
+/// cut brings it back no more. Errors: unavailable.
+Result<void> replace_key_file(const std::filesystem::path& next, const std::filesystem::path& path);
 
 /// First 8 bytes of SHA-256 of the public key, hex.
 std::string key_id(std::string_view public_key);

@@ -1,13 +1,15 @@
+#include "store/audit.h"
+
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 
 #include <fmt/format.h>
 
-#include "base/json.h"
 #include "store/internal/chain_check.h"
 #include "store/internal/database.h"
-#include "store/internal/object_text.h"
+#include "store/internal/log_text.h"
 #include "store/store.h"
 
 namespace molly::store {
@@ -18,46 +20,9 @@ using internal::ChainCheck;
 using internal::Database;
 using internal::Head;
 using internal::Link;
-using internal::ObjectText;
+using internal::LogText;
+using internal::SignerRow;
 using internal::Statement;
-
-std::string hex(std::string_view bytes) {
-    return seal::to_hex(bytes);
-}
-
-std::string signer_line(std::string_view public_key) {
-    std::string line;
-    {
-        ObjectText object(line);
-        object.text("signer", seal::key_id(public_key));
-        object.text("public_key", hex(public_key));
-    }
-    return line;
-}
-
-std::string line_of(const Link& link) {
-    std::string line;
-    {
-        ObjectText object(line);
-        object.number("receipt", link.sequence);
-        object.text("id", link.id);
-        object.text("previous", hex(link.previous));
-        object.text("hash", hex(link.hash));
-        object.text("body", link.body);
-    }
-    return line;
-}
-
-std::string line_of(const Head& head) {
-    std::string line;
-    {
-        ObjectText object(line);
-        object.number("head", head.sequence);
-        object.text("signer", head.key_id);
-        object.text("signature", hex(head.signature));
-    }
-    return line;
-}
 
 std::unexpected<Error> no_log(const std::filesystem::path& path) {
     return fail(
@@ -139,119 +104,91 @@ private:
     bool more_heads_ = false;
 };
 
-/// The public key of a log; empty when nothing was signed yet.
-Result<std::string> signer_of(Database& database) {
-    TRY(Statement signers, database.prepare("SELECT public_key FROM signers"));
-    TRY(const bool found, signers.next());
-    return found ? signers.text(0) : std::string();
+/// The keys of a log, the first one first; none when nothing was signed yet.
+Result<std::vector<SignerRow>> signers_of(Database& database) {
+    TRY(Statement rows,
+        database.prepare("SELECT key_id, public_key, since FROM signers ORDER BY since"));
+    std::vector<SignerRow> signers;
+    for (;;) {
+        TRY(const bool more, rows.next());
+        if (!more) return signers;
+        signers.push_back(
+            {rows.text(0), rows.text(1), static_cast<std::uint64_t>(rows.integer(2))});
+    }
 }
 
 Result<AuditReport> verify_folder(const std::filesystem::path& folder,
-                                  const std::string& expected_head) {
+                                  std::vector<WitnessedHead> witnessed) {
     TRY(Database database, open_log(folder));
     TRY_DO(database.execute("BEGIN"));  // one moment of a live log
-    TRY(const std::string signer, signer_of(database));
-    ChainCheck check(expected_head);
-    check.signer(signer);
+    TRY(const std::vector<SignerRow> signers, signers_of(database));
+    ChainCheck check(std::move(witnessed));
+    check.signer(signers.empty() ? std::string() : signers.front().public_key);
     TRY(LogReader reader, LogReader::open(database));
     TRY_DO(reader.each([&](const Link& link) { return check.link(link); },
                        [&](const Head& head) { return check.head(head); }));
+    if (!signers.empty()) check.signers(signers);
     return check.finish();
-}
-
-std::string text_of(const json::object& object, std::string_view key) {
-    const json::value* value = object.if_contains(key);
-    if (value == nullptr || !value->is_string()) return {};
-    return std::string(value->get_string().data(), value->get_string().size());
-}
-
-std::string bytes_of(const json::object& object, std::string_view key) {
-    return seal::from_hex(text_of(object, key)).value_or(std::string());
-}
-
-std::uint64_t number_of(const json::object& object, std::string_view key) {
-    const json::value* value = object.if_contains(key);
-    if (value == nullptr) return 0;
-    json::error_code error;
-    const auto number = value->to_number<std::uint64_t>(error);
-    return error ? 0 : number;
-}
-
-/// Checks one line; it must be written exactly as export writes it, so that no byte is free.
-bool check_line(const std::string& line, bool first, ChainCheck& check) {
-    const auto value = parse_json(line);
-    if (!value || !value->is_object()) return check.damage("the line is not JSON");
-    const json::object& object = value->get_object();
-    if (first) {
-        const std::string public_key = bytes_of(object, "public_key");
-        if (line != signer_line(public_key))
-            return check.damage("the line of the signer is changed");
-        return check.signer(public_key);
-    }
-    if (object.contains("receipt")) {
-        const Link link{.sequence = number_of(object, "receipt"),
-                        .id = text_of(object, "id"),
-                        .body = text_of(object, "body"),
-                        .hash = bytes_of(object, "hash"),
-                        .previous = bytes_of(object, "previous")};
-        return line == line_of(link) ? check.link(link) : check.damage("the line is changed");
-    }
-    const Head head{.sequence = number_of(object, "head"),
-                    .key_id = text_of(object, "signer"),
-                    .signature = bytes_of(object, "signature")};
-    return line == line_of(head) ? check.head(head) : check.damage("the line is changed");
 }
 
 Result<AuditReport> verify_file(const std::filesystem::path& path,
-                                const std::string& expected_head) {
+                                std::vector<WitnessedHead> witnessed) {
     std::ifstream stream(path, std::ios::binary);
     if (!stream) return no_log(path);
-    ChainCheck check(expected_head);
+    LogText text(std::move(witnessed));
     std::string line;
-    bool first = true;
+    // getline takes a last line without its end for a whole one.
     while (std::getline(stream, line)) {
-        if (first && !line.starts_with("{\"signer\":")) {
-            return fail(Error(ErrorCode::corrupt,
-                              fmt::format("{} is not a receipt log: its first line names no signer",
-                                          path.string()))
-                            .italian(fmt::format("{} non è un registro di ricevute: la prima riga "
-                                                 "non nomina un firmatario",
-                                                 path.string())));
-        }
-        // getline takes a last line without its end for a whole one.
-        if (stream.eof()) (void)check.damage("the last line is cut");
-        if (!check_line(line, first, check)) break;
-        first = false;
+        if (!text.line(line, stream.eof())) break;
     }
-    if (first) return fail(ErrorCode::corrupt, fmt::format("{} is empty", path.string()));
-    return check.finish();
+    return text.finish(path.string());
 }
 
 }  // namespace
 
-Result<AuditReport> verify_log(const std::filesystem::path& log, const std::string& expected_head) {
+std::string_view to_string(Damage damage) noexcept {
+    static constexpr std::array<std::string_view, 10> names = {
+        "none",          "changed",           "missing",     "reordered", "truncated",
+        "unsigned_tail", "foreign_signature", "unknown_key", "rewritten", "witness_changed"};
+    return names[static_cast<std::size_t>(damage)];
+}
+
+Result<AuditReport> verify_log(const std::filesystem::path& log,
+                               std::vector<WitnessedHead> witnessed) {
     std::error_code ignored;
-    if (std::filesystem::is_directory(log, ignored)) return verify_folder(log, expected_head);
-    return verify_file(log, expected_head);
+    if (std::filesystem::is_directory(log, ignored))
+        return verify_folder(log, std::move(witnessed));
+    return verify_file(log, std::move(witnessed));
+}
+
+Result<AuditReport> verify_text(std::string_view text, std::vector<WitnessedHead> witnessed) {
+    LogText log(std::move(witnessed));
+    while (!text.empty()) {
+        const std::size_t end = text.find('\n');
+        if (!log.line(text.substr(0, end), end == std::string_view::npos)) break;
+        text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    }
+    return log.finish("the text");
 }
 
 Result<std::uint64_t> export_log(const std::filesystem::path& folder,
                                  const std::filesystem::path& file) {
     TRY(Database database, open_log(folder));
     TRY_DO(database.execute("BEGIN"));
-    TRY(const std::string signer, signer_of(database));
+    TRY(const std::vector<SignerRow> signers, signers_of(database));
     std::ofstream out(file, std::ios::binary | std::ios::trunc);
-    out << signer_line(signer) << '\n';
+    out << internal::signer_line(signers.empty() ? std::string() : signers.front().public_key)
+        << '\n';
     std::uint64_t receipts = 0;
     TRY(LogReader reader, LogReader::open(database));
     TRY_DO(reader.each(
         [&](const Link& link) {
             ++receipts;
-            out << line_of(link) << '\n';
+            out << internal::line_of(link) << '\n';
             return out.good();
         },
         [&](const Head& head) {
-            out << line_of(head) << '\n';
+            out << internal::line_of(head) << '\n';
             return out.good();
         }));
     out.close();

@@ -1,3 +1,5 @@
+#include "store/audit.h"
+
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -34,8 +36,10 @@ protected:
         }
     }
 
-    AuditReport verify(const std::string& expected_head = {}) {
-        auto report = verify_log(folder_.path(), expected_head);
+    AuditReport verify(const std::string& witness = {}) {
+        std::vector<WitnessedHead> heads;
+        if (!witness.empty()) heads = read_witness(witness).value();
+        auto report = verify_log(folder_.path(), std::move(heads));
         EXPECT_TRUE(report.has_value()) << (report ? "" : report.error().message());
         return report ? *std::move(report) : AuditReport{};
     }
@@ -110,8 +114,9 @@ TEST_F(AuditTest, AnyChangedByteOfAHashIsFound) {
         const std::string at = std::to_string(byte);
         const std::string keep = "SELECT " + column + " FROM receipts WHERE sequence = 5";
         tamper("CREATE TABLE kept AS " + keep + "; UPDATE receipts SET " + column +
-               " = CAST(substr(" + column + ", 1, " + at + " - 1) || x'aa' || substr(" + column +
-               ", " + at + " + 1) AS BLOB) WHERE sequence = 5");
+               " = CAST(substr(" + column + ", 1, " + at + " - 1) || CASE substr(" + column + ", " +
+               at + ", 1) WHEN x'aa' THEN x'bb' ELSE x'aa' END || substr(" + column + ", " + at +
+               " + 1) AS BLOB) WHERE sequence = 5");
         expect_fault(5);
         tamper("UPDATE receipts SET " + column + " = (SELECT " + column +
                " FROM kept) WHERE sequence = 5; DROP TABLE kept");

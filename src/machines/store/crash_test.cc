@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "store/audit.h"
 #include "store/internal/journal.h"
 #include "store/internal/test_store.h"
 #include "store/store.h"

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,7 +38,10 @@ struct Options {
     Durability durability = Durability::process;
     std::uint32_t queue_max =
         32768;  ///< committed traces that SQLite has not taken yet; one more is exhausted
-    std::array<Retention, 4> retention;  ///< indexed by Sensitivity
+    std::array<Retention, 4> retention;          ///< indexed by Sensitivity
+    std::uint32_t fingerprints_max = 1U << 20U;  ///< of labelled text, oldest of a label go first
+    std::filesystem::path witness_file;  ///< gets signed heads, best on another medium; empty: none
+    std::chrono::seconds witness_every{60};  ///< no two heads closer than this
 };
 
 /// A row of the egress table: bytes are about to leave for this target. Committed before they do.
@@ -63,6 +67,19 @@ struct Receipt {
     std::string body;            ///< canonical JSON
     std::string hash;            ///< hex
     std::string previous;        ///< hex
+};
+
+/// One signing key has followed another.
+struct KeyChange {
+    std::string retired;         ///< id of the key that signed until here
+    std::string key_id;          ///< that signs from now on
+    std::uint64_t sequence = 0;  ///< of the receipt that says so, the last one under the old key
+};
+
+/// The label of text that came by before.
+struct Recognised {
+    domain::Label label;
+    std::uint32_t count = 0;  ///< fingerprints that it was known by
 };
 
 /// Selects traces, newest first.
@@ -106,9 +123,23 @@ public:
     virtual Task<Result<domain::Trace>> trace(std::string id) = 0;
     virtual Task<Result<Receipt>> receipt(std::string id) = 0;
 
+    /// Makes a new signing key, has the old one sign it into the log, and destroys the old one.
+    /// Errors: exhausted, unavailable; denied (a key file that others can read).
+    virtual Task<Result<KeyChange>> rotate_key() = 0;
+
     /// The label that sticks to a conversation, if it is known. From memory; never waits.
     virtual std::optional<domain::Label> conversation_label(
         const std::string& conversation) const = 0;
+
+    /// Whether any fingerprint is known at all. From memory; never waits.
+    virtual bool knows_fingerprints() const noexcept = 0;
+    /// The join of the labels that at least `enough` of `prints` are known under. From memory;
+    /// never waits for the disk.
+    virtual std::optional<Recognised> recognise(std::span<const std::uint64_t> prints,
+                                                std::uint32_t enough) const = 0;
+    /// Knows `prints` under `label` from now on, until traces of its class expire. A crash may
+    /// forget what was remembered within the last moments.
+    virtual void remember(std::span<const std::uint64_t> prints, const domain::Label& label) = 0;
 
     /// A sealed conversation of the Responses API, kept as the label's retention allows.
     virtual Task<Result<void>> put_response(std::string id, std::string body, domain::Label label,
@@ -128,28 +159,5 @@ public:
     /// rows.
     virtual Task<Result<std::uint64_t>> expire() = 0;
 };
-
-/// What an offline check of a receipt log found.
-struct AuditReport {
-    std::uint64_t receipts = 0;
-    std::uint64_t signed_heads = 0;
-    std::uint64_t unsigned_tail = 0;  ///< receipts after the last signed head
-    std::string head;                 ///< hash of the last receipt, hex
-    std::string key_id;
-    bool sound = false;
-    std::string fault;                      ///< what is wrong, in one sentence
-    std::optional<std::uint64_t> fault_at;  ///< sequence of the first bad receipt
-};
-
-/// Checks hash chain and signatures of a data folder or an exported .jsonl log, with no server and
-/// without writing. `expected_head` (hex) is a head witnessed elsewhere: a cut tail shows. Errors:
-/// not_found, corrupt (not a log at all).
-Result<AuditReport> verify_log(const std::filesystem::path& log,
-                               const std::string& expected_head = {});
-
-/// Writes the receipts and signed heads of a data folder as .jsonl, which verify_log takes. Errors:
-/// not_found, unavailable.
-Result<std::uint64_t> export_log(const std::filesystem::path& folder,
-                                 const std::filesystem::path& file);
 
 }  // namespace molly::store

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "store/audit.h"
 #include "store/internal/database.h"
 #include "store/internal/test_store.h"
 #include "store/trace_text.h"

@@ -323,6 +323,7 @@ Result<json::value> parse_stored(std::string_view text) {
 void append_trace(std::string& out, const Trace& trace) {
     ObjectText object(out);
     append_request(object, trace);
+    object.some_text("rules_hash", trace.rules_hash);
     append_decision(object.name("decision"), trace.decision);
     object.array("attempts", trace.attempts, append_attempt);
     object.some_text("target", trace.target);
@@ -350,6 +351,7 @@ Result<Trace> trace_from(std::string_view text) {
     const Reader reader(value);
     Trace trace;
     read_request(reader, trace);
+    trace.rules_hash = reader.text("rules_hash");
     trace.decision = read_decision(reader.inside("decision"));
     reader.each("attempts", [&](const json::value& attempt) {
         trace.attempts.push_back(read_attempt(Reader(attempt)));

@@ -80,7 +80,7 @@ TEST(ReceiptText, IsCanonicalJsonWithoutOrigins) {
         body,
         R"({"version":1,"id":"a1","time":"2025-11-30T07:45:50.123456Z","operation":"chat",)"
         R"("label":{"class":"standard","residency":["EU"]},"declassified":true,)"
-        R"("permitted":["T0","T1"],"rule":"class standard",)"
+        R"("permitted":["T0","T1"],"rule":"class standard","rules_hash":"0123456789abcdef",)"
         R"("decision":{"target":"lan","adapter":"law","model":"llama","model_hash":"abc"},)"
         R"("attempts":[{"target":"far","adapter":"","tier":"T1",)"
         R"("endpoint":"https://far.example:443/v1","peer_authenticated":false,"bytes_sent":10,)"

@@ -1,6 +1,7 @@
 #include "seal/internal/key_file.h"
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 
 #include <fcntl.h>
@@ -125,6 +126,12 @@ Result<std::string> load_or_create_key(const std::filesystem::path& path, std::s
         TRY_DO(create(path, kind));
     }
     return unavailable(path, "open");
+}
+
+Result<void> replace(const std::filesystem::path& next, const std::filesystem::path& path) {
+    if (::rename(next.c_str(), path.c_str()) != 0) return unavailable(path, "replace");
+    sync_folder(path.has_parent_path() ? path.parent_path() : ".");
+    return {};
 }
 
 void prepare_sodium() {

@@ -15,6 +15,9 @@ inline constexpr std::size_t key_bytes = 32;
 /// Errors: denied (readable by others: names the chmod), corrupt, unavailable.
 Result<std::string> load_or_create_key(const std::filesystem::path& path, std::string_view kind);
 
+/// As replace_key_file.
+Result<void> replace(const std::filesystem::path& next, const std::filesystem::path& path);
+
 /// Prepares libsodium once.
 void prepare_sodium();
 

@@ -55,6 +55,23 @@ public:
     }
     Task<Result<domain::Trace>> trace(std::string) override { co_return fail(none()); }
     Task<Result<store::Receipt>> receipt(std::string) override { co_return fail(none()); }
+    bool knows_fingerprints() const noexcept override { return !prints.empty(); }
+    std::optional<store::Recognised> recognise(std::span<const std::uint64_t> asked,
+                                               std::uint32_t enough) const override {
+        store::Recognised found;
+        for (const std::uint64_t print : asked) {
+            const auto known = prints.find(print);
+            if (known == prints.end()) continue;
+            found.label = known->second;
+            ++found.count;
+        }
+        return found.count < enough ? std::nullopt : std::optional(found);
+    }
+    void remember(std::span<const std::uint64_t> seen, const domain::Label& label) override {
+        for (const std::uint64_t print : seen)
+            prints[print] = label;
+    }
+    Task<Result<store::KeyChange>> rotate_key() override { co_return fail(none()); }
     Task<Result<void>> put_response(std::string, std::string, domain::Label, std::string) override {
         co_return fail(none());
     }
@@ -74,6 +91,7 @@ public:
     std::vector<store::Departure> departures;
     std::vector<domain::Trace> appended;
     std::map<std::string, domain::Label> labels;
+    std::map<std::uint64_t, domain::Label> prints;
 
 private:
     static Error none() { return {ErrorCode::not_found, "not kept by this store"}; }

@@ -16,7 +16,7 @@
 
 namespace molly::store::internal {
 
-enum class FrameKind : std::uint8_t { start = 's', departure = 'd', trace = 't' };
+enum class FrameKind : std::uint8_t { start = 's', departure = 'd', trace = 't', key_change = 'k' };
 
 /// One entry as it lies in the file: header, first text, second text.
 class Frame {

@@ -78,7 +78,25 @@ Row row_of(const domain::Trace& trace, const seal::Hash& key) {
     return row;
 }
 
+Row key_change_row(WallTime now, std::string_view from, std::string_view public_key,
+                   const seal::Hash& key) {
+    const KeyChangeText change = key_change(now, from, public_key);
+    std::string body;
+    append_key_change(body, change);
+    Row row;
+    row.time = micros_of(now);
+    row.id = key_change_id(change);
+    row.frame = Frame(FrameKind::key_change, body, {}, key);
+    return row;
+}
+
 Result<Row> row_from(Frame frame) {
+    if (frame.kind() == FrameKind::key_change) {
+        Row row;
+        row.id = receipt_id(frame.first());
+        row.frame = std::move(frame);
+        return row;
+    }
     TRY(const domain::Trace trace, trace_from(frame.second()));
     Row row;
     row.time = micros_of(trace.time);

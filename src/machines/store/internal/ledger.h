@@ -39,10 +39,15 @@ struct Row {
     std::string conversation;  // empty: its label is stored already
     domain::Money cost;
     Frame frame;  // first: the receipt's body, second: the trace's text
+
+    bool changes_key() const noexcept { return frame.kind() == FrameKind::key_change; }
 };
 
 /// A row with everything but its place in the chain.
 Row row_of(const domain::Trace& trace, const seal::Hash& key);
+/// The row of a receipt that names the next signing key; it has no trace.
+Row key_change_row(WallTime now, std::string_view from, std::string_view public_key,
+                   const seal::Hash& key);
 /// The same of a frame that was read back. Errors: corrupt.
 Result<Row> row_from(Frame frame);
 

@@ -83,6 +83,13 @@ private:
     bool first_ = true;
 };
 
+/// A member that is text; empty when it is missing or something else.
+inline std::string text_at(const json::object& object, std::string_view key) {
+    const json::value* value = object.if_contains(key);
+    if (value == nullptr || !value->is_string()) return {};
+    return std::string(value->get_string().data(), value->get_string().size());
+}
+
 /// `["T0","T1"]`.
 inline void append_tiers(std::string& out, domain::TierSet tiers) {
     out += '[';

@@ -76,6 +76,7 @@ void append_act(std::string& out, const domain::Trace& trace) {
 }
 
 constexpr std::string_view opening = "{\"version\":1,\"id\":\"";
+constexpr std::string_view key_opening = "{\"version\":1,\"id\":\"key-";
 
 }  // namespace
 
@@ -89,6 +90,7 @@ void append_receipt(std::string& out, const domain::Trace& trace) {
     object.boolean("declassified", trace.declassified);
     append_tiers(object.name("permitted"), trace.decision.permitted);
     object.text("rule", trace.decision.rule);
+    object.text("rules_hash", trace.rules_hash);
     append_target(object.name("decision"), trace);
     object.array("attempts", trace.attempts, append_attempt);
     append_tokens(object.name("tokens"), trace.usage);
@@ -102,9 +104,45 @@ std::string receipt_id(std::string_view body) {
     if (!body.starts_with(opening)) return {};
     const auto value = parse_json(body);
     if (!value || !value->is_object()) return {};
-    const json::value* id = value->get_object().if_contains("id");
-    if (id == nullptr || !id->is_string()) return {};
-    return std::string(id->get_string().data(), id->get_string().size());
+    return text_at(value->get_object(), "id");
+}
+
+KeyChangeText key_change(WallTime time, std::string_view from, std::string_view public_key) {
+    return {.time = to_text(time),
+            .from = std::string(from),
+            .to = seal::key_id(public_key),
+            .public_key = std::string(public_key)};
+}
+
+std::string key_change_id(const KeyChangeText& change) {
+    return "key-" + change.to;
+}
+
+void append_key_change(std::string& out, const KeyChangeText& change) {
+    ObjectText object(out);
+    object.number("version", 1);
+    object.text("id", key_change_id(change));
+    object.text("time", change.time);
+    object.text("key_from", change.from);
+    object.text("key_to", change.to);
+    object.text("public_key", seal::to_hex(change.public_key));
+}
+
+std::optional<KeyChangeText> key_change_from(std::string_view body) {
+    if (!body.starts_with(key_opening)) return std::nullopt;
+    const auto value = parse_json(body);
+    if (!value || !value->is_object()) return std::nullopt;
+    const json::object& object = value->get_object();
+    auto public_key = seal::from_hex(text_at(object, "public_key"));
+    if (!public_key || public_key->size() != 32) return std::nullopt;
+    KeyChangeText change{.time = text_at(object, "time"),
+                         .from = text_at(object, "key_from"),
+                         .to = seal::key_id(*public_key),
+                         .public_key = *public_key};
+    std::string written;
+    append_key_change(written, change);
+    if (written != body) return std::nullopt;
+    return change;
 }
 
 seal::Hash genesis(std::string_view public_key) {

@@ -66,6 +66,21 @@ CREATE TABLE keys(
 ) WITHOUT ROWID;
 )";
 
+// Came later, and an older Molly does not mind them.
+constexpr const char* later_tables = R"(
+CREATE TABLE IF NOT EXISTS fingerprint_labels(
+    number INTEGER PRIMARY KEY,
+    sensitivity INTEGER NOT NULL,
+    label TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS fingerprints(
+    print INTEGER PRIMARY KEY,
+    stamp INTEGER NOT NULL,
+    label INTEGER NOT NULL,
+    day INTEGER NOT NULL
+);
+)";
+
 }  // namespace
 
 Result<void> prepare_schema(Database& database) {
@@ -74,8 +89,8 @@ Result<void> prepare_schema(Database& database) {
     TRY(const std::int64_t objects, database.integer("SELECT count(*) FROM sqlite_schema"));
     if (found == 0 && objects == 0) {
         return database.execute(fmt::format(
-            "BEGIN IMMEDIATE; {} PRAGMA application_id={}; PRAGMA user_version={}; COMMIT;", tables,
-            application_id, version));
+            "BEGIN IMMEDIATE; {} {} PRAGMA application_id={}; PRAGMA user_version={}; COMMIT;",
+            tables, later_tables, application_id, version));
     }
     if (owner != application_id) {
         return fail(Error(ErrorCode::corrupt,
@@ -94,7 +109,7 @@ Result<void> prepare_schema(Database& database) {
                                      "{}, questa conosce {}); aggiornare Molly",
                                      found, version)));
     }
-    return {};
+    return database.execute(later_tables);
 }
 
 }  // namespace molly::store::internal

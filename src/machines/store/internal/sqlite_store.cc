@@ -8,7 +8,7 @@
 
 #include "base/coroutine.h"
 #include "base/log.h"
-#include "store/internal/receipt_text.h"
+#include "store/internal/recovery.h"
 #include "store/trace_text.h"
 
 // GCC 12 takes the coroutine frame's own operator delete for a mismatch once it has inlined half of
@@ -22,11 +22,17 @@ constexpr std::chrono::milliseconds flush_patience{50};
 constexpr std::chrono::milliseconds failure_pause{200};
 constexpr std::size_t jobs_max = 1024;
 constexpr std::size_t conversations_max = 1U << 18U;
-constexpr const char* lost = "the process ended before the outcome was known";
 
 std::unexpected<Error> too_many_jobs() {
     return fail(Error(ErrorCode::exhausted, "the store is busy: too many reads wait; try again")
                     .italian("l'archivio è occupato: troppe letture in attesa; riprovare"));
+}
+
+std::unexpected<Error> cannot_write() {
+    return fail(Error(ErrorCode::unavailable,
+                      "the store cannot write now, so the key stays; see `molly doctor`")
+                    .italian("l'archivio ora non può scrivere, la chiave resta; vedi `molly "
+                             "doctor`"));
 }
 
 Result<void> make_folder(const std::filesystem::path& folder) {
@@ -39,79 +45,6 @@ Result<void> make_folder(const std::filesystem::path& folder) {
                                                           folder.string(), error.message()))
                     .italian(fmt::format("impossibile creare la cartella dati {}: {}",
                                          folder.string(), error.message())));
-}
-
-/// The trace of a request whose process died: where its bytes went is known, what came of it is
-/// not.
-domain::Trace failed_trace(const std::vector<Departure>& departures) {
-    const Departure& first = departures.front();
-    domain::Trace trace;
-    trace.id = first.trace_id;
-    trace.time = first.time;
-    trace.member = first.member;
-    trace.key_id = first.key_id;
-    trace.decision.rule = first.rule;
-    trace.decision.permitted = first.permitted;
-    trace.label.sensitivity = first.sensitivity;
-    for (const Departure& departure : departures) {
-        domain::Attempt attempt;
-        attempt.target = departure.target;
-        attempt.tier = departure.tier;
-        attempt.endpoint = departure.endpoint;
-        attempt.failed = ErrorCode::internal;
-        attempt.failure = lost;
-        trace.attempts.push_back(std::move(attempt));
-    }
-    trace.outcome = domain::Outcome::failed;
-    trace.failure = fmt::format("internal: {}", lost);
-    return trace;
-}
-
-/// Puts the rows into the chain.
-void link(std::vector<Row>& rows, ChainState& chain) {
-    for (Row& row : rows) {
-        row.sequence = ++chain.sequence;
-        row.previous = chain.hash;
-        row.hash = seal::sha256_link(chain.hash, row.frame.first());
-        chain.hash = row.hash;
-    }
-}
-
-/// What a journal says that the database does not know yet.
-struct Recovered {
-    std::vector<Row> rows;
-    std::map<std::string, std::vector<Departure>, std::less<>> open;  // departures by trace
-};
-
-Result<void> take_frame(Frame frame, bool known, Recovered& recovered) {
-    if (frame.kind() == FrameKind::departure) {
-        TRY(Departure departure, departure_from(frame));
-        recovered.open[departure.trace_id].push_back(std::move(departure));
-        return {};
-    }
-    TRY(Row row, row_from(std::move(frame)));
-    recovered.open.erase(row.id);
-    if (!known) recovered.rows.push_back(std::move(row));
-    return {};
-}
-
-Result<Recovered> read_back(std::vector<JournalFile> files, std::uint64_t sequence) {
-    Recovered recovered;
-    for (JournalFile& file : files) {
-        if (file.torn) log_event(LogLevel::warning, "store_journal_torn");
-        // After a power cut the journal may be ahead of the database; what it holds is chained on.
-        if (file.base > sequence + recovered.rows.size() + 1) {
-            log_event(LogLevel::warning, "store_receipts_lost",
-                      {{"stored", sequence}, {"journal_from", file.base}});
-        }
-        std::uint64_t number = file.base;
-        for (Frame& frame : file.frames) {
-            const bool trace = frame.kind() == FrameKind::trace;
-            TRY_DO(take_frame(std::move(frame), trace && number <= sequence, recovered));
-            if (trace) ++number;
-        }
-    }
-    return recovered;
 }
 
 }  // namespace
@@ -128,7 +61,7 @@ struct SqliteStore::Expiry {
 Result<std::unique_ptr<Store>> SqliteStore::open(const Options& options) {
     TRY_DO(make_folder(options.folder));
     TRY(FolderLock lock, FolderLock::take(options.folder));
-    TRY(seal::SigningKey signer, seal::SigningKey::load_or_create(options.folder / "signing.key"));
+    TRY(Signer signer, Signer::open(options.folder));
     TRY(seal::Vault vault, seal::Vault::load_or_create(options.folder / "vault.key"));
     TRY(Tables tables, Tables::open(options.folder / "molly.db", options.durability));
     const seal::Hash journal_key = seal::sha256(vault.derive("journal"));
@@ -149,10 +82,13 @@ Result<std::unique_ptr<Store>> SqliteStore::open(const Options& options) {
 SqliteStore::SqliteStore(Parts parts, Journal journal)
     : parts_(std::move(parts)),
       ledger_(std::move(journal), parts_.journal_key, parts_.options.queue_max),
-      conversations_(conversations_max) {}
+      conversations_(conversations_max),
+      prints_(parts_.options.fingerprints_max),
+      witness_(parts_.options.witness_file, parts_.options.witness_every) {}
 
 Result<void> SqliteStore::load() {
     TRY_DO(parts_.tables.load(conversations_, conversations_max));
+    TRY_DO(parts_.tables.load(prints_));
     TRY(spending_, parts_.tables.spending());
     TRY(lookup_, Database::open(parts_.options.folder / "molly.db", Access::read));
     TRY(Statement statement, lookup_.prepare("SELECT label FROM conversations WHERE id = ?"));
@@ -174,10 +110,8 @@ Result<void> SqliteStore::load() {
 Result<void> SqliteStore::recover() {
     TRY(ChainState chain, parts_.tables.chain(parts_.signer));
     TRY(auto files, read_journal(parts_.options.folder, parts_.journal_key));
-    TRY(Recovered recovered, read_back(std::move(files), chain.sequence));
-    for (const auto& [id, departures] : recovered.open)
-        recovered.rows.push_back(row_of(failed_trace(departures), parts_.journal_key));
-    link(recovered.rows, chain);
+    TRY(const Recovered recovered,
+        recover_rows(std::move(files), parts_.signer, parts_.journal_key, chain));
     for (const Row& row : recovered.rows) {
         const std::int64_t day = day_of(time_of(row.time));
         add_spending(row.key_id, day, row.cost);
@@ -191,8 +125,9 @@ Result<void> SqliteStore::recover() {
     }
     TRY_DO(parts_.tables.store(recovered.rows, conversations_, parts_.signer));
     if (!recovered.rows.empty()) {
-        log_event(LogLevel::info, "store_recovered",
-                  {{"traces", recovered.rows.size()}, {"without_outcome", recovered.open.size()}});
+        log_event(
+            LogLevel::info, "store_recovered",
+            {{"traces", recovered.rows.size()}, {"without_outcome", recovered.without_outcome}});
     }
     return ledger_.start(chain.sequence, chain.hash);
 }
@@ -263,6 +198,16 @@ std::optional<domain::Label> SqliteStore::conversation_label(
     return conversations_.find(conversation);
 }
 
+void SqliteStore::remember(std::span<const std::uint64_t> prints, const domain::Label& label) {
+    const auto day = static_cast<std::uint16_t>(day_of(system_clock().wall()));
+    auto change = std::make_shared<PrintChange>(prints_.add(prints, label, day));
+    (void)post([change](Tables& tables) {
+        const auto put = tables.put_prints(*change);
+        if (!put)
+            log_event(LogLevel::error, "fingerprints_failed", {{"error", put.error().message()}});
+    });
+}
+
 template <class T>
 Task<Result<T>> SqliteStore::ask(std::function<Result<T>(Tables&)> job) {
     auto promise = std::make_shared<Promise<Result<T>>>();
@@ -290,6 +235,28 @@ Task<Result<Receipt>> SqliteStore::receipt(std::string id) {
         return tables.receipt(id);
     };
     co_return co_await ask(std::move(job));
+}
+
+Task<Result<KeyChange>> SqliteStore::rotate_key() {
+    std::function<Result<KeyChange>(Tables&)> job = [this](Tables&) { return change_key(); };
+    co_return co_await ask(std::move(job));
+}
+
+Result<KeyChange> SqliteStore::change_key() {
+    Signer& signer = parts_.signer;
+    // A change that still waits for the disk comes first.
+    if (failing_) return cannot_write();
+    TRY_DO(signer.prepare());
+    KeyChange change{.retired = signer.key().key_id(), .key_id = signer.successor()->key_id()};
+    TRY_DO(ledger_.append(key_change_row(system_clock().wall(), change.retired,
+                                         signer.successor()->public_key(), parts_.journal_key)));
+    flush();
+    if (signer.key().key_id() != change.key_id) return cannot_write();
+    TRY(const Receipt receipt, parts_.tables.receipt("key-" + change.key_id));
+    change.sequence = receipt.sequence;
+    log_event(LogLevel::info, "signing_key_changed",
+              {{"retired", change.retired}, {"key", change.key_id}, {"at", change.sequence}});
+    return change;
 }
 
 std::string SqliteStore::sealed_context(const std::string& id, const std::string& member) const {
@@ -374,7 +341,11 @@ void SqliteStore::expire_slice(Tables& tables, const std::shared_ptr<Expiry>& ex
     if (!rest) return expiry->promise->set(fail(rest.error()));
     for (std::size_t i = 0; i < expiry->days.size(); ++i)
         conversations_.expire(static_cast<domain::Sensitivity>(i), expiry->days[i]);
-    expiry->promise->set(expiry->rows + *rest);
+    const auto prints = tables.expire_prints(expiry->days);
+    if (!prints) return expiry->promise->set(fail(prints.error()));
+    for (std::size_t i = 0; i < expiry->days.size() && *prints > 0; ++i)
+        prints_.expire(static_cast<domain::Sensitivity>(i), expiry->days[i]);
+    expiry->promise->set(expiry->rows + *rest + *prints);
 }
 
 bool SqliteStore::post(Job job) {
@@ -406,6 +377,7 @@ void SqliteStore::run_database() {
         flush();
         for (const Job& job : jobs)
             job(parts_.tables);
+        witness_.look(parts_.tables, stop);
         if (stop) return;
         if (failing_) std::this_thread::sleep_for(failure_pause);
         if (system_clock().now() < next_expiry) continue;

@@ -14,6 +14,7 @@
 #include "store/internal/ledger.h"
 #include "store/internal/syncer.h"
 #include "store/internal/tables.h"
+#include "store/internal/witness_writer.h"
 #include "store/store.h"
 
 namespace molly::store::internal {
@@ -32,7 +33,14 @@ public:
     Task<Result<std::vector<domain::Trace>>> traces(TraceQuery query) override;
     Task<Result<domain::Trace>> trace(std::string id) override;
     Task<Result<Receipt>> receipt(std::string id) override;
+    Task<Result<KeyChange>> rotate_key() override;
     std::optional<domain::Label> conversation_label(const std::string& conversation) const override;
+    bool knows_fingerprints() const noexcept override { return !prints_.empty(); }
+    std::optional<Recognised> recognise(std::span<const std::uint64_t> prints,
+                                        std::uint32_t enough) const override {
+        return prints_.find(prints, enough);
+    }
+    void remember(std::span<const std::uint64_t> prints, const domain::Label& label) override;
     Task<Result<void>> put_response(std::string id, std::string body, domain::Label label,
                                     std::string member) override;
     Task<Result<std::string>> get_response(std::string id, std::string member) override;
@@ -49,7 +57,7 @@ private:
     struct Parts {
         Options options;
         FolderLock lock;
-        seal::SigningKey signer;
+        Signer signer;
         seal::Vault vault;
         Tables tables;
         seal::Hash journal_key{};
@@ -70,6 +78,7 @@ private:
     void flush();
     void flush_once();
     Result<void> store_rows();
+    Result<KeyChange> change_key();
     void begin_expiry(std::shared_ptr<Promise<Result<std::uint64_t>>> promise);
     void expire_slice(Tables& tables, const std::shared_ptr<Expiry>& expiry);
     void add_spending(const std::string& key_id, std::int64_t day, domain::Money cost);
@@ -78,13 +87,15 @@ private:
     Parts parts_;
     Ledger ledger_;
     Conversations conversations_;
+    FingerprintIndex prints_;
     Database lookup_;  // reads conversations that memory could not hold, under their mutex
     mutable std::mutex spending_mutex_;
     Spending spending_;
     std::mutex jobs_mutex_;
     std::deque<Job> jobs_;
     bool stopping_ = false;
-    bool failing_ = false;  // the last flush; the database thread's
+    bool failing_ = false;   // the last flush; the database thread's
+    WitnessWriter witness_;  // the database thread's
     std::unique_ptr<Syncer> syncer_;
     std::thread database_thread_;
 };

@@ -52,6 +52,7 @@ std::unexpected<Error> no_response() {
 
 Result<Tables> Tables::open(const std::filesystem::path& file, Durability durability) {
     Tables tables;
+    tables.durability_ = durability;
     TRY(tables.database_, Database::open(file, Access::write));
     // The checkpoint runs inside a commit of this connection: its thread is not on the request
     // path.
@@ -79,22 +80,24 @@ Result<void> Tables::prepare() {
     return {};
 }
 
-Result<ChainState> Tables::chain(const seal::SigningKey& key) {
-    TRY(Statement signers, database_.prepare("SELECT key_id FROM signers"));
+Result<ChainState> Tables::chain(Signer& signer) {
+    TRY(Statement signers,
+        database_.prepare("SELECT key_id, public_key FROM signers ORDER BY since"));
     TRY(const bool signed_before, signers.next());
+    std::string first = signer.key().public_key();
     if (!signed_before) {
         TRY(Statement insert, database_.prepare("INSERT INTO signers VALUES(?, ?, 1)"));
-        TRY_DO(insert.run(key.key_id(), Blob{key.public_key()}));
-    } else if (signers.bytes(0) != key.key_id()) {
-        return fail(Error(ErrorCode::conflict,
-                          fmt::format("the receipts here are signed by key {}, and signing.key is "
-                                      "another; put the saved signing.key back",
-                                      signers.bytes(0)))
-                        .italian(fmt::format("le ricevute qui sono firmate dalla chiave {}, e "
-                                             "signing.key è un'altra; rimettere la copia salvata",
-                                             signers.bytes(0))));
+        TRY_DO(insert.run(signer.key().key_id(), Blob{first}));
+    } else {
+        first = signers.text(1);
+        std::string last;
+        for (bool more = true; more;) {
+            last = signers.text(0);
+            TRY(more, signers.next());
+        }
+        TRY_DO(signer.settle(last));
     }
-    ChainState state{.sequence = 0, .hash = genesis(key.public_key())};
+    ChainState state{.sequence = 0, .hash = genesis(first)};
     TRY(Statement last, database_.prepare("SELECT sequence, hash FROM receipts ORDER BY sequence "
                                           "DESC LIMIT 1"));
     TRY(const bool found, last.next());
@@ -106,21 +109,42 @@ Result<ChainState> Tables::chain(const seal::SigningKey& key) {
 }
 
 Result<void> Tables::store(const std::vector<Row>& rows, const Conversations& conversations,
-                           const seal::SigningKey& key) {
+                           Signer& signer) {
     if (rows.empty()) return {};
+    const bool hands_over =
+        std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.changes_key(); });
+    // The old key is destroyed when this is over, so a power cut may not undo it.
+    if (hands_over) TRY_DO(database_.execute("PRAGMA synchronous=FULL"));
     TRY_DO(begin_.run());
-    auto stored = insert_all(rows, conversations, key);
+    auto stored = insert_all(rows, conversations, signer);
     if (stored) stored = commit_.run();
     if (!stored) (void)rollback_.run();
+    if (!hands_over) return stored;
+    if (stored) signer.advance();
+    (void)database_.execute(
+        fmt::format("PRAGMA synchronous={}", durability_ == Durability::power ? "FULL" : "NORMAL"));
     return stored;
 }
 
 Result<void> Tables::insert_all(const std::vector<Row>& rows, const Conversations& conversations,
-                                const seal::SigningKey& key) {
+                                const Signer& signer) {
+    const seal::SigningKey* key = &signer.key();
+    for (const Row& row : rows) {
+        TRY_DO(insert(row));
+        if (!row.changes_key()) continue;
+        TRY_DO(sign(row, *key));
+        TRY_DO(hand_over(row, signer));
+        key = signer.successor();
+    }
+    TRY_DO(insert_traces_of(rows, conversations));
+    return rows.back().changes_key() ? Result<void>() : sign(rows.back(), *key);
+}
+
+Result<void> Tables::insert_traces_of(const std::vector<Row>& rows,
+                                      const Conversations& conversations) {
     Spending costs;
     std::map<std::string_view, std::int64_t> seen;
     for (const Row& row : rows) {
-        TRY_DO(insert(row));
         const std::int64_t day = day_of(time_of(row.time));
         if (row.cost.nano != 0) costs[{row.key_id, day}] += row.cost.nano;
         if (!row.conversation.empty()) seen[row.conversation] = day;
@@ -134,15 +158,42 @@ Result<void> Tables::insert_all(const std::vector<Row>& rows, const Conversation
         TRY_DO(put_conversation_.run(id, static_cast<std::int64_t>(label->sensitivity),
                                      std::string_view(text), day));
     }
-    const Row& last = rows.back();
-    const std::string signature = key.sign(head_text(last.sequence, last.hash));
+    return {};
+}
+
+Result<void> Tables::sign(const Row& row, const seal::SigningKey& key) {
+    const std::string signature = key.sign(head_text(row.sequence, row.hash));
     const std::string signer = key.key_id();
-    return insert_head_.run(number_of(last.sequence), std::string_view(signer), Blob{signature});
+    return insert_head_.run(number_of(row.sequence), std::string_view(signer), Blob{signature});
+}
+
+Result<void> Tables::hand_over(const Row& row, const Signer& signer) {
+    const auto change = key_change_from(row.frame.first());
+    const bool prepared =
+        change && signer.successor() != nullptr && signer.successor()->key_id() == change->to;
+    if (!prepared) return fail(ErrorCode::corrupt, "the log names a key that is not here");
+    TRY(Statement insert, database_.prepare("INSERT INTO signers VALUES(?, ?, ?)"));
+    return insert.run(std::string_view(change->to), Blob{change->public_key},
+                      number_of(row.sequence + 1));
+}
+
+Result<std::optional<WitnessedHead>> Tables::head() {
+    TRY(Statement row,
+        database_.prepare("SELECT heads.sequence, hash, key_id, signature FROM heads "
+                          "JOIN receipts USING(sequence) ORDER BY heads.sequence "
+                          "DESC LIMIT 1"));
+    TRY(const bool found, row.next());
+    if (!found) return std::optional<WitnessedHead>();
+    return std::optional(WitnessedHead{.sequence = static_cast<std::uint64_t>(row.integer(0)),
+                                       .hash = row.text(1),
+                                       .key_id = row.text(2),
+                                       .signature = row.text(3)});
 }
 
 Result<void> Tables::insert(const Row& row) {
     TRY_DO(insert_receipt_.run(number_of(row.sequence), std::string_view(row.id), row.frame.first(),
                                Blob{view_of(row.hash)}, Blob{view_of(row.previous)}));
+    if (row.changes_key()) return {};
     return insert_trace_.run(number_of(row.sequence), row.time,
                              static_cast<std::int64_t>(row.sensitivity),
                              domain::to_string(row.outcome), std::string_view(row.member),

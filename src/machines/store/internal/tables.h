@@ -3,14 +3,18 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/result.h"
+#include "store/audit.h"
 #include "store/internal/conversations.h"
 #include "store/internal/database.h"
+#include "store/internal/fingerprint_index.h"
 #include "store/internal/ledger.h"
+#include "store/internal/signer.h"
 #include "store/store.h"
 
 namespace molly::store::internal {
@@ -30,12 +34,15 @@ public:
     /// Molly wrote it.
     static Result<Tables> open(const std::filesystem::path& file, Durability durability);
 
-    /// The end of the chain, after checking that `key` signs this log. Errors: conflict (another
+    /// The end of the chain, after checking that `signer` signs this log. Errors: conflict (another
     /// key signed it).
-    Result<ChainState> chain(const seal::SigningKey& key);
-    /// Stores rows, costs and conversations and signs the last receipt, in one transaction.
+    Result<ChainState> chain(Signer& signer);
+    /// Stores rows, costs and conversations and signs the last receipt, in one transaction; a row
+    /// that changes the key is signed by the old one and makes the successor the signer.
     Result<void> store(const std::vector<Row>& rows, const Conversations& conversations,
-                       const seal::SigningKey& key);
+                       Signer& signer);
+    /// The last signed head, if there is one.
+    Result<std::optional<WitnessedHead>> head();
 
     Result<void> load(Conversations& conversations, std::size_t entries_max);
     Result<Spending> spending();
@@ -49,6 +56,11 @@ public:
     Result<std::string> response(const std::string& id, const std::string& member,
                                  std::int64_t now);
     Result<void> delete_response(const std::string& id, const std::string& member);
+
+    Result<void> put_prints(const PrintChange& change);
+    Result<void> load(FingerprintIndex& index);
+    /// Removes fingerprints last seen before a day, for each class. Gives the rows removed.
+    Result<std::uint64_t> expire_prints(const std::array<std::int64_t, 4>& days_before);
 
     Result<std::vector<KeyRow>> keys();
     Result<void> put_key(const KeyRow& row);
@@ -68,9 +80,14 @@ private:
     Result<void> prepare();
     Result<void> insert(const Row& row);
     Result<void> insert_all(const std::vector<Row>& rows, const Conversations& conversations,
-                            const seal::SigningKey& key);
+                            const Signer& signer);
+    Result<void> put_prints_within(const PrintChange& change);
+    Result<void> insert_traces_of(const std::vector<Row>& rows, const Conversations& conversations);
+    Result<void> sign(const Row& row, const seal::SigningKey& key);
+    Result<void> hand_over(const Row& row, const Signer& signer);
 
     Database database_;
+    Durability durability_ = Durability::process;
     Statement begin_;
     Statement commit_;
     Statement rollback_;

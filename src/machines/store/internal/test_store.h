@@ -93,6 +93,7 @@ inline domain::Trace full_trace(const std::string& id) {
     trace.declassified = true;
     trace.capability.prompt_tokens = 12;
     trace.capability.tools = true;
+    trace.rules_hash = "0123456789abcdef";
     trace.decision.rule = "class standard";
     trace.decision.permitted = {domain::Tier::t0, domain::Tier::t1};
     trace.decision.residency = trace.label.residency;
