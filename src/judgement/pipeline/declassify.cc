@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/coroutine.h"
+#include "pipeline/internal/recognition.h"
 #include "pipeline/pipeline.h"
 #include "seal/seal.h"
 
@@ -78,7 +79,7 @@ Result<void> check_reason(const annotate::Annotator& annotator, const Declassifi
 Task<Result<domain::Trace>> Pipeline::declassify(Declassification act, std::string conversation,
                                                  const members::Key& by) {
     CO_TRY_DO(check_scope(by.scope, act, conversation));
-    CO_TRY_DO(check_reason(parts_.annotator, act));
+    CO_TRY_DO(check_reason(*rules_.load()->annotator, act));
     const auto label = parts_.store.conversation_label(conversation);
     if (!label) {
         co_return fail(Error(ErrorCode::not_found,
@@ -110,6 +111,7 @@ Task<Result<domain::Trace>> Pipeline::declassify(Declassification act, std::stri
     trace.lowered = std::move(act);
     domain::Trace kept = trace;
     CO_TRY_DO(co_await parts_.store.append(std::move(kept)));
+    lowered_->add(trace.conversation);
     co_return trace;
 }
 

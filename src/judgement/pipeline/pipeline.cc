@@ -9,15 +9,31 @@
 #include "pipeline/internal/conversation.h"
 #include "pipeline/internal/counts.h"
 #include "pipeline/internal/placeholder_maps.h"
+#include "pipeline/internal/recognition.h"
 #include "pipeline/internal/record.h"
+#include "seal/seal.h"
 
 namespace molly::pipeline {
+namespace {
+
+std::string fingerprint_key(const std::string& conversation_key) {
+    const seal::Hash key = seal::keyed_hash(conversation_key, "fingerprints");
+    return {key.begin(), key.end()};
+}
+
+}  // namespace
 
 Pipeline::Pipeline(Parts parts, Options options)
     : parts_(std::move(parts)),
       options_(options),
+      fingerprinter_(fingerprint_key(parts_.conversation_key)),
+      lowered_(std::make_unique<LoweredConversations>()),
       counts_(std::make_unique<Counts>(parts_.metrics)),
       maps_(std::make_unique<PlaceholderMaps>(options_.placeholder_maps_max)) {
+    // Parts owns these, and outlives the pipeline.
+    use({.annotator = {std::shared_ptr<void>(), &parts_.annotator},
+         .policy = {std::shared_ptr<void>(), &parts_.policy},
+         .hash = {}});
     for (const targets::Target* target : parts_.targets)
         names_.push_back(target->spec().id);
     parts_.metrics
@@ -28,13 +44,17 @@ Pipeline::Pipeline(Parts parts, Options options)
 
 Pipeline::~Pipeline() = default;
 
+void Pipeline::use(Rules rules) {
+    rules_.store(std::make_shared<const Rules>(std::move(rules)));
+}
+
 /// Label, clear, plan, reserve, try, record: nothing else happens to a request.
 Task<Result<Answered>> Pipeline::run(domain::Request request, const members::Key& key,
                                      AnswerSink& sink) {
     request.deadline = std::min(request.deadline, parts_.clock.now() + options_.request_timeout);
     const MonoTime arrived = request.received == MonoTime() ? parts_.clock.now() : request.received;
     domain::Trace trace = begin_trace(request, parts_.clock.wall());
-    Result<Prepared> prepared = place(std::move(request), trace);
+    Result<Prepared> prepared = place(std::move(request), trace, Memory::keep);
     if (prepared) {
         if (auto reserved = reserve(*prepared, key, trace); !reserved)
             prepared = fail(std::move(reserved).error());
@@ -51,21 +71,31 @@ Task<Result<Answered>> Pipeline::run(domain::Request request, const members::Key
     co_return co_await record(std::move(trace), arrived, &*prepared, std::move(outcome));
 }
 
-Result<Prepared> Pipeline::place(domain::Request request, domain::Trace& trace) const {
+Result<Prepared> Pipeline::place(domain::Request request, domain::Trace& trace,
+                                 Memory memory) const {
+    const std::shared_ptr<const Rules> rules = rules_.load();
     std::string conversation = conversation_of(request, parts_.conversation_key);
     const std::string model = request.model;
     const auto sticky =
         conversation.empty() ? std::nullopt : parts_.store.conversation_label(conversation);
-    TRY(domain::AnnotatedRequest annotated, parts_.annotator.annotate(std::move(request), sticky));
+    TRY(domain::AnnotatedRequest annotated, rules->annotator->annotate(std::move(request), sticky));
     annotated.conversation = conversation;
     annotated.time = parts_.clock.wall();
+    if (options_.fingerprints && parts_.store.knows_fingerprints() &&
+        !lowered_->contains(conversation))
+        recognise(fingerprinter_, parts_.store, annotated);
+    const bool known_again =
+        options_.fingerprints && memory == Memory::keep &&
+        worth_knowing(annotated.label, annotated.signals, options_.fingerprints_above);
+    if (known_again) remember(fingerprinter_, parts_.store, annotated.request, annotated.label);
+    trace.rules_hash = rules->hash;
     trace.conversation = std::move(conversation);
     trace.label = annotated.label;
     trace.signals = annotated.signals;
     trace.declassified = annotated.declassified;
     trace.capability = annotated.capability;
     TRY(const router::Wanted wanted, router::resolve_model(model, names_, parts_.routing));
-    TRY(policy::ClearedRequest cleared, parts_.policy.clear(std::move(annotated)));
+    TRY(policy::ClearedRequest cleared, rules->policy->clear(std::move(annotated)));
     TRY(router::Plan plan, router::plan(cleared, wanted, views(), parts_.routing, trace.decision));
     Prepared prepared;
     prepared.cleared = std::make_shared<const policy::ClearedRequest>(std::move(cleared));
@@ -106,7 +136,7 @@ void Pipeline::label_answer(domain::Trace& trace, const domain::Request& asked,
     said.caller.lowest_class = domain::Sensitivity::public_;
     said.extensions.tags = asked.extensions.tags;
     said.extensions.sensitivity = domain::Sensitivity::public_;  // what is found in it raises that
-    const auto found = parts_.annotator.annotate(std::move(said), std::nullopt);
+    const auto found = rules_.load()->annotator->annotate(std::move(said), std::nullopt);
     if (!found) return;
     domain::Label joined = join(trace.label, found->label);
     if (joined == trace.label) return;
@@ -133,6 +163,9 @@ Task<Result<Answered>> Pipeline::record(domain::Trace trace, MonoTime arrived, P
         outcome->response.first_token = trace.first_token;
         outcome->response.duration = trace.duration;
         answered.trace = std::make_shared<const domain::Trace>(trace);
+        if (options_.fingerprints &&
+            worth_knowing(trace.label, trace.signals, options_.fingerprints_above))
+            parts_.store.remember(fingerprinter_.of(outcome->response.text.text()), trace.label);
     }
     const std::string id = trace.id;
     const Result<void> committed = co_await parts_.store.append(std::move(trace));
@@ -150,7 +183,7 @@ Task<Result<Answered>> Pipeline::record(domain::Trace trace, MonoTime arrived, P
 Result<domain::Decision> Pipeline::explain(domain::Request request,
                                            const members::Key& /*key*/) const {
     domain::Trace trace;
-    TRY_DO(place(std::move(request), trace));
+    TRY_DO(place(std::move(request), trace, Memory::leave));
     return std::move(trace.decision);
 }
 

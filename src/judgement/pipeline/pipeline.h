@@ -1,11 +1,13 @@
 #pragma once
 // The whole life of a request, on one screen: label, clear, plan, dispatch with fallback, record.
+#include <atomic>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "annotate/annotate.h"
+#include "annotate/fingerprint.h"
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/result.h"
@@ -24,6 +26,9 @@ struct Options {
     std::chrono::milliseconds request_timeout{300'000};  ///< from arrival to the last byte
     /// Conversations with third parties whose placeholders are remembered at once.
     std::size_t placeholder_maps_max = 1024;
+    bool fingerprints = true;  ///< labelled text is known again wherever it comes back
+    domain::Sensitivity fingerprints_above =
+        domain::Sensitivity::private_;  ///< the general default
 };
 
 /// What the edge needs before the first byte of an answer: headers are sent from it.
@@ -52,6 +57,14 @@ struct Answered {
     std::shared_ptr<const domain::Trace> trace;
 };
 
+/// Label and policy rules that were declared together. Immutable: a request is decided by the rules
+/// of one moment, and keeps what it was cleared with.
+struct Rules {
+    std::shared_ptr<const annotate::Annotator> annotator;
+    std::shared_ptr<const policy::PolicyEngine> policy;
+    std::string hash;  ///< for traces and receipts
+};
+
 /// Everything that the pipeline works with; it owns none of it.
 struct Parts {
     const annotate::Annotator& annotator;
@@ -69,6 +82,7 @@ struct Parts {
 struct Prepared;
 struct Outcome;
 class Counts;
+class LoweredConversations;
 class PlaceholderMaps;
 
 class Pipeline {
@@ -85,6 +99,11 @@ public:
     /// leave this device. Errors: those of the first refusal, or of the last attempt (with the
     /// attempts named).
     Task<Result<Answered>> run(domain::Request request, const members::Key& key, AnswerSink& sink);
+
+    /// Decides by these rules from the next request on, instead of those of Parts. Safe from any
+    /// thread.
+    void use(Rules rules);
+    std::shared_ptr<const Rules> rules() const noexcept { return rules_.load(); }
 
     /// The decision without any attempt, for `explain`. Errors: as run.
     Result<domain::Decision> explain(domain::Request request, const members::Key& key) const;
@@ -106,7 +125,8 @@ public:
     std::vector<router::TargetView> views() const;
 
 private:
-    Result<Prepared> place(domain::Request request, domain::Trace& trace) const;
+    enum class Memory : std::uint8_t { keep, leave };
+    Result<Prepared> place(domain::Request request, domain::Trace& trace, Memory memory) const;
     Result<void> reserve(Prepared& prepared, const members::Key& key,
                          const domain::Trace& trace) const;
     bool detects() const;
@@ -118,6 +138,9 @@ private:
     Parts parts_;
     Options options_;
     std::vector<std::string> names_;  // of the targets
+    std::atomic<std::shared_ptr<const Rules>> rules_;
+    annotate::Fingerprinter fingerprinter_;
+    std::unique_ptr<LoweredConversations> lowered_;
     std::unique_ptr<Counts> counts_;
     std::unique_ptr<PlaceholderMaps> maps_;
 };

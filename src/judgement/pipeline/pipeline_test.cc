@@ -304,5 +304,92 @@ TEST_F(PipelineTest, ADecisionIsExplainedWithoutAnAttempt) {
     EXPECT_TRUE(store.appended.empty());
 }
 
+const std::string secret_passage =
+    "Progetto Falco: la cessione dello stabilimento di Ivrea sarà annunciata il tre marzo, dopo la "
+    "firma dell'accordo con la controparte svizzera e prima della riunione del consiglio.";
+
+TEST_F(PipelineTest, ALabelSurvivesCopyAndPasteIntoAnotherConversation) {
+    add("home", Tier::t0, 0.5, says("va bene"));
+    annotate::LabelRule rule;
+    rule.name = "falcon";
+    rule.phrases = {"progetto falco"};
+    rule.sensitivity = domain::Sensitivity::secret;
+    labels.rules.push_back(rule);
+    ASSERT_TRUE(run(request(secret_passage)));
+    EXPECT_FALSE(store.prints.empty());
+    domain::Request pasted = request("Riassumi: " + secret_passage.substr(16));
+    pasted.caller.member = "bruno";
+    pasted.caller.key_id = "k2";
+    ASSERT_TRUE(run(std::move(pasted)));
+    EXPECT_EQ(trace().label.sensitivity, domain::Sensitivity::secret);
+    EXPECT_EQ(trace().signals.back().source, "fingerprint");
+    ASSERT_TRUE(
+        run(request("Tutt'altra cosa: una ricetta di gnocchi di patate con la salvia, il "
+                    "burro e il formaggio, per quattro persone e senza fretta.")));
+    EXPECT_EQ(trace().label.sensitivity, domain::Sensitivity::private_);
+}
+
+TEST_F(PipelineTest, WhatStoodBesideAPastedPassageIsNotLabelledForGood) {
+    add("home", Tier::t0, 0.5, says("va bene"));
+    domain::Request declared = request(secret_passage);
+    declared.extensions.sensitivity = domain::Sensitivity::secret;
+    ASSERT_TRUE(run(std::move(declared)));
+    const std::size_t known = store.prints.size();
+    const std::string other =
+        "Il verbale dell'assemblea condominiale riporta i nomi dei presenti e le spese approvate "
+        "per il tetto, la caldaia e il giardino comune.";
+    ASSERT_TRUE(run(request(other + secret_passage)));
+    EXPECT_EQ(trace().label.sensitivity, domain::Sensitivity::secret);
+    EXPECT_EQ(store.prints.size(), known);
+    ASSERT_TRUE(run(request(other)));
+    EXPECT_EQ(trace().label.sensitivity, domain::Sensitivity::private_);
+}
+
+TEST_F(PipelineTest, AnExplanationRemembersNothing) {
+    add("home", Tier::t0, 0.5, says("va bene"));
+    domain::Request declared = request(secret_passage);
+    declared.extensions.sensitivity = domain::Sensitivity::secret;
+    ASSERT_TRUE(pipeline().explain(std::move(declared), key));
+    EXPECT_TRUE(store.prints.empty());
+}
+
+TEST_F(PipelineTest, OtherRulesDecideFromTheNextRequestOn) {
+    add("home", Tier::t0, 0.5, says("va bene"));
+    add("office", Tier::t1, 0.9, says("va bene"));
+    ASSERT_TRUE(run(request()));
+    EXPECT_EQ(trace().target, "office");
+    policy::Rule stay;
+    stay.name = "stay";
+    stay.tiers = domain::TierSet{Tier::t0};
+    policy::Options strict;
+    strict.rules.push_back(stay);
+    pipeline().use({.annotator = std::shared_ptr<const annotate::Annotator>(
+                        *annotate::Annotator::make(labels)),
+                    .policy = std::make_shared<const policy::PolicyEngine>(strict),
+                    .hash = "abc"});
+    ASSERT_TRUE(run(request()));
+    EXPECT_EQ(trace().target, "home");
+    EXPECT_EQ(trace().decision.rule, "stay");
+    EXPECT_EQ(trace().rules_hash, "abc");
+}
+
+TEST_F(PipelineTest, ARequestInFlightKeepsWhatItWasClearedWith) {
+    ScriptedTarget& home = add("home", Tier::t0, 0.9, fails(ErrorCode::unavailable));
+    add("office", Tier::t1, 0.5, says("va bene"));
+    policy::Rule stay;
+    stay.name = "stay";
+    stay.tiers = domain::TierSet{Tier::t0};
+    rules.rules.push_back(stay);
+    home.on_attempt = [&] {  // wider rules come while the only permitted target fails
+        pipeline().use({.annotator = std::shared_ptr<const annotate::Annotator>(
+                            *annotate::Annotator::make(labels)),
+                        .policy = std::make_shared<const policy::PolicyEngine>(policy::Options{}),
+                        .hash = "wider"});
+    };
+    EXPECT_FALSE(run(request()));
+    EXPECT_EQ(trace().attempts.size(), 1U);
+    EXPECT_TRUE(store.departures.empty());
+}
+
 }  // namespace
 }  // namespace molly::pipeline
