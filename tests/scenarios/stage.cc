@@ -28,16 +28,36 @@ std::string echo(const net::OutboundRequest& request) {
     return words;
 }
 
+world::Behaviour behaviour_of(State state) {
+    switch (state) {
+        case State::up:
+            return world::Behaviour::answers;
+        case State::down:
+            return world::Behaviour::unreachable;
+        case State::busy:
+            return world::Behaviour::limits;
+        case State::broken:
+            return world::Behaviour::fails;
+        case State::refusing:
+            return world::Behaviour::refuses;
+        case State::dies_early:
+            return world::Behaviour::dies_early;
+        case State::dies_midway:
+            break;
+    }
+    return world::Behaviour::dies_midway;
+}
+
 }  // namespace
 
 Stage::Stage(const Scenario& scenario)
     : policy_(scenario.policy), routing_(scenario.routing), health_(routing_, clock_) {
     for (const DeclaredTarget& declared : scenario.targets) {
-        behaviours_[declared.spec.id] = declared.behaviour;
+        behaviours_[declared.spec.id] = behaviour_of(declared.state);
         auto spec = std::make_shared<const domain::TargetSpec>(declared.spec);
         targets_.push_back(spec->local ? targets::make_local_target(spec, engine_)
                                        : targets::make_remote_target(spec, network_, "sk-key"));
-        if (spec->local) behaviours_["engine"] = declared.behaviour;
+        if (spec->local) behaviours_["engine"] = behaviour_of(declared.state);
     }
     const auto behaviour = [this](const std::string& target) { return behaviours_[target]; };
     network_.behaviour = behaviour;
@@ -59,7 +79,8 @@ Result<std::unique_ptr<Stage>> Stage::make(const Scenario& scenario) {
     return stage;
 }
 
-void Stage::turn(const std::string& target, world::Behaviour behaviour) {
+void Stage::turn(const std::string& target, State state) {
+    const world::Behaviour behaviour = behaviour_of(state);
     behaviours_[target] = behaviour;
     for (const auto& one : targets_) {
         if (one->spec().id == target && one->spec().local) behaviours_["engine"] = behaviour;
@@ -82,6 +103,7 @@ Played Stage::ask(domain::Request request) {
     });
     io.run();
     Played played;
+    played.attempted = true;
     if (!*answered) played.error = answered->error();
     if (!store_.committed.empty() && store_.committed.back().id == id)
         played.trace = store_.committed.back();

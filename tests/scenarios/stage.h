@@ -7,23 +7,13 @@
 #include <vector>
 
 #include "pipeline/pipeline.h"
-#include "scenario.h"
+#include "scenarios/rehearsal.h"
 #include "world/clock.h"
 #include "world/members.h"
 #include "world/network.h"
 #include "world/store.h"
 
 namespace molly::scenarios {
-
-/// What one request came to.
-struct Played {
-    domain::Trace trace;
-    std::optional<Error> error;
-    std::vector<std::string> sent_to;   ///< targets whose endpoint got bytes
-    std::vector<std::string> departed;  ///< targets of committed departures
-    std::string bytes;                  ///< all that endpoints got
-    std::string answer;                 ///< as the caller reads it
-};
 
 class Stage {
 public:
@@ -32,7 +22,7 @@ public:
 
     Played ask(domain::Request request);
     void wait(std::chrono::milliseconds time) { clock_.skip(time); }
-    void turn(const std::string& target, world::Behaviour behaviour);
+    void turn(const std::string& target, State state);
 
 private:
     explicit Stage(const Scenario& scenario);
@@ -52,8 +42,5 @@ private:
     std::unique_ptr<pipeline::Pipeline> pipeline_;
     int asked_ = 0;
 };
-
-/// What differs from the expectation, a sentence each; empty when all is as expected.
-std::vector<std::string> differences(const std::vector<Line>& expected, const Played& played);
 
 }  // namespace molly::scenarios

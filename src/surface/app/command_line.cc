@@ -109,6 +109,7 @@ void add_commands(Command& root) {
     add_targets(root);
     add_traces(root);
     add_audit(root);
+    add_policy(root);
     add_keys(root);
     add_declassify(root);
     add_doctor(root);

@@ -90,6 +90,7 @@ void add_models(Command& root);
 void add_targets(Command& root);
 void add_traces(Command& root);
 void add_audit(Command& root);
+void add_policy(Command& root);
 void add_keys(Command& root);
 void add_declassify(Command& root);
 void add_doctor(Command& root);

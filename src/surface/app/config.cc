@@ -10,6 +10,7 @@
 
 #include "app/config_reader.h"
 #include "app/default_config.inc"
+#include "seal/seal.h"
 
 namespace molly::app {
 namespace {
@@ -93,9 +94,10 @@ void read_retention(Reader in, store::Options& store) {
     in.close();
 }
 
-void read_labels(Reader in, annotate::Options& labels) {
+void read_labels(Reader in, annotate::Options& labels, bool& fingerprints) {
     in.read_word("default_class", labels.default_class, domain::sensitivity_from,
                  "public, standard, private, secret");
+    in.read("fingerprints", fingerprints);
     for (Reader& each : in.list("rule")) {
         annotate::LabelRule rule;
         each.read("name", rule.name);
@@ -380,10 +382,19 @@ void read_root(Reader in, Config& config) {
         section->read_word("durability", config.store.durability, durability_from,
                            "process, power");
         section->read("queue_max", config.store.queue_max, 16, 1'000'000);
+        section->read("fingerprints_max", config.store.fingerprints_max, 1024, 1LL << 28U);
+        section->close();
+    }
+    if (auto section = in.section("audit")) {
+        std::string file;
+        section->read("witness_file", file);
+        config.store.witness_file = file;
+        section->read("witness_every_s", config.store.witness_every, 86400);
         section->close();
     }
     if (auto section = in.section("retention")) read_retention(*section, config.store);
-    if (auto section = in.section("labels")) read_labels(*section, config.labels);
+    if (auto section = in.section("labels"))
+        read_labels(*section, config.labels, config.pipeline.fingerprints);
     if (auto section = in.section("detect")) read_detect(*section, config.labels.detect);
     if (auto section = in.section("policy")) read_policy(*section, config.policy);
     if (auto section = in.section("routing")) read_routing(*section, config.routing);
@@ -392,6 +403,17 @@ void read_root(Reader in, Config& config) {
     in.read("aliases", config.routing.aliases);
     check_aliases(in, config);
     in.close();
+}
+
+/// The same for the same rules, however the file is laid out: toml++ keeps tables in order.
+std::string hash_of_rules(const toml::table& root) {
+    std::ostringstream text;
+    for (const std::string_view name : {"labels", "detect", "policy"}) {
+        text << name << '\n';
+        if (const toml::table* table = root[name].as_table()) text << toml::json_formatter{*table};
+        text << '\n';
+    }
+    return seal::to_hex(seal::sha256(text.view())).substr(0, 16);
 }
 
 Config built_in_defaults() {
@@ -425,6 +447,7 @@ Result<Config> parse_config(std::string_view text, std::string_view file_name) {
                    parsed.error().description());
     } else {
         read_root(Reader(parsed.table(), "", faults), config);
+        config.rules_hash = hash_of_rules(parsed.table());
     }
     if (faults.empty()) return config;
     return fail(Error(ErrorCode::invalid_request, faults.english())

@@ -45,6 +45,7 @@ struct Config {
     pipeline::Options pipeline;
     std::vector<std::shared_ptr<const domain::TargetSpec>> targets;
     LogLevel log_level = LogLevel::info;
+    std::string rules_hash;  ///< of the labels, detect and policy tables: eight bytes, hex
 };
 
 /// The commented file that holds every option with its default (`molly config default`).

@@ -12,6 +12,7 @@
 #include "app/hashed_engine.h"
 #include "base/coroutine.h"
 #include "base/log.h"
+#include "base/promise.h"
 #include "models/catalogue.h"
 #include "seal/seal.h"
 
@@ -113,7 +114,43 @@ Task<void> House::counted(const net::Handler& handler, net::HttpRequest& request
     --running_;
 }
 
+Result<std::string> House::reload_rules() {
+    const std::scoped_lock lock(reload_mutex_);
+    auto config = read_config(places_);
+    if (!config) {
+        log_event(LogLevel::error, "rules_refused", {{"error", config.error().message()}});
+        return fail(std::move(config).error());
+    }
+    auto annotator = annotate::Annotator::make(config->labels);
+    if (!annotator) {
+        log_event(LogLevel::error, "rules_refused", {{"error", annotator.error().message()}});
+        return fail(std::move(annotator).error());
+    }
+    const std::string before = pipeline_->rules()->hash;
+    pipeline_->use({.annotator = std::shared_ptr<const annotate::Annotator>(*std::move(annotator)),
+                    .policy = std::make_shared<const policy::PolicyEngine>(config->policy),
+                    .hash = config->rules_hash});
+    log_event(LogLevel::info, "rules_loaded", {{"hash", config->rules_hash}, {"before", before}});
+    return config->rules_hash;
+}
+
+/// Reading rules takes longer than an IO thread may stand still.
+Task<Result<std::string>> House::reload_beside() {
+    if (reloading_.exchange(true)) {
+        co_return fail(Error(ErrorCode::conflict, "the rules are being read just now; try again")
+                           .italian("le regole si stanno già rileggendo; riprovare"));
+    }
+    auto promise = std::make_shared<Promise<Result<std::string>>>();
+    reloader_ = std::jthread([this, promise] {
+        Result<std::string> loaded = reload_rules();
+        reloading_ = false;
+        promise->set(std::move(loaded));
+    });
+    co_return co_await promise->wait();
+}
+
 House::~House() {
+    if (reloader_.joinable()) reloader_.join();
     // Engine and store wake those who wait for them on the IO threads, so they go while these still
     // run, and after the last exchange has seen its cancellation.
     if (running_ > 0) engine_.reset();
@@ -206,7 +243,9 @@ Result<void> House::open_pipeline(const HouseNeeds& needs) {
                           .metrics = metrics_,
                           .clock = system_clock(),
                           .conversation_key = vault.derive("conversations")};
+    config_.pipeline.fingerprints_above = config_.labels.default_class;
     pipeline_ = std::make_unique<pipeline::Pipeline>(std::move(parts), config_.pipeline);
+    pipeline_->use({.annotator = annotator_, .policy = policy_, .hash = config_.rules_hash});
     gateway::Options options = config_.gateway;
     options.local_token = needs.local_token;
     options.local_key_id = owner_.id;
@@ -218,7 +257,8 @@ Result<void> House::open_pipeline(const HouseNeeds& needs) {
                               .routing = config_.routing,
                               .metrics = metrics_,
                               .clock = system_clock(),
-                              .model = engine_ ? &engine_->describe() : nullptr};
+                              .model = engine_ ? &engine_->describe() : nullptr,
+                              .reload_rules = [this] { return reload_beside(); }};
     handler_ = [this, handler = gateway::make_handler(face, std::move(options))](
                    net::HttpRequest& request, net::Responder& responder) {
         return counted(handler, request, responder);
@@ -234,7 +274,7 @@ Result<std::unique_ptr<House>> House::open(Config config, const Places& places, 
     house->threads_ = std::make_unique<net::IoThreads>(house->config_.io_threads);
     TRY_DO(house->ensure_owner());
     TRY(house->annotator_, annotate::Annotator::make(house->config_.labels));
-    house->policy_ = std::make_unique<policy::PolicyEngine>(house->config_.policy);
+    house->policy_ = std::make_shared<const policy::PolicyEngine>(house->config_.policy);
     house->health_ = std::make_unique<router::Health>(house->config_.routing, system_clock());
     house->connector_ = net::make_connector();
     TRY_DO(house->open_engine(needs));

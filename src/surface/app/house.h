@@ -6,8 +6,10 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "app/config.h"
@@ -42,6 +44,10 @@ public:
     /// The key by which the owner's own command line acts. Nobody has its text.
     const members::Key& owner() const noexcept { return owner_; }
     const net::Handler& handler() const noexcept { return handler_; }
+    /// Reads the configuration again and decides by its label and policy rules from the next
+    /// request on; everything else of the file stays as it was at the start. Refused as a whole
+    /// when anything in it is wrong. Gives the hash of the rules. Blocks; safe from any thread.
+    Result<std::string> reload_rules();
     /// The loaded model, or null.
     const engine::Engine* engine() const noexcept { return engine_.get(); }
     const std::filesystem::path& model_file() const noexcept { return model_file_; }
@@ -52,6 +58,7 @@ private:
     Result<void> open_engine(const HouseNeeds& needs);
     Result<void> open_targets();
     Result<void> open_pipeline(const HouseNeeds& needs);
+    Task<Result<std::string>> reload_beside();
     Task<void> counted(const net::Handler& handler, net::HttpRequest& request,
                        net::Responder& responder);
 
@@ -61,8 +68,8 @@ private:
     std::unique_ptr<store::Store> store_;
     std::unique_ptr<members::Members> members_;
     members::Key owner_;
-    std::unique_ptr<annotate::Annotator> annotator_;
-    std::unique_ptr<policy::PolicyEngine> policy_;
+    std::shared_ptr<const annotate::Annotator> annotator_;
+    std::shared_ptr<const policy::PolicyEngine> policy_;
     std::unique_ptr<router::Health> health_;
     std::unique_ptr<net::Connector> connector_;
     std::unique_ptr<engine::Engine> engine_;
@@ -71,6 +78,9 @@ private:
     std::unique_ptr<pipeline::Pipeline> pipeline_;
     net::Handler handler_;
     std::atomic<std::int32_t> running_ = 0;  // exchanges
+    std::mutex reload_mutex_;
+    std::atomic<bool> reloading_ = false;
+    std::jthread reloader_;
     std::unique_ptr<net::IoThreads> threads_;
 };
 

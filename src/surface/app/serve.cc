@@ -137,12 +137,13 @@ void greet(const Terminal& terminal, House& house, const Places& places, const s
                                "Che cosa è successo: molly traces list. Fine: Ctrl-C."));
 }
 
-/// SIGINT and SIGTERM are waited for, not handled: nothing runs in a signal handler.
+/// SIGINT, SIGTERM and SIGHUP are waited for, not handled: nothing runs in a signal handler.
 sigset_t stop_signals() {
     sigset_t signals;
     sigemptyset(&signals);
     sigaddset(&signals, SIGINT);
     sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGHUP);
     return signals;
 }
 
@@ -200,7 +201,9 @@ Result<void> serve(const General& general, const ServeOptions& options) {
     log_event(LogLevel::info, "ready", {{"url", url}, {"process", running.process}});
 
     int signal = 0;
-    sigwait(&signals, &signal);
+    // Refused rules are in the log; the old ones go on.
+    while (sigwait(&signals, &signal) == 0 && signal == SIGHUP)
+        (void)house->reload_rules();
     pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);  // a second one ends it at once
     log_event(LogLevel::info, "stopping", {{"signal", signal}});
     std::error_code fault;

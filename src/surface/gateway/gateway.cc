@@ -132,6 +132,10 @@ Task<void> Gateway::route_own(Exchange& exchange, const Found& found) {
             co_return co_await show_trace(exchange, found.tail);
         case Route::receipt:
             co_return co_await show_receipt(exchange, found.tail);
+        case Route::reload_rules:
+            co_return co_await reload_rules(exchange);
+        case Route::rotate_key:
+            co_return co_await rotate_key(exchange);
         case Route::keys:
             co_return co_await list_keys(exchange);
         case Route::create_key:

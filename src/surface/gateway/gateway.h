@@ -2,6 +2,7 @@
 // The HTTP face: authentication, dialects at the edge, Molly's own interface. A handler over plain
 // values, so that it runs without sockets as well. Safe from any IO thread.
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -10,6 +11,8 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/metrics.h"
+#include "base/result.h"
+#include "base/task.h"
 #include "engine/engine.h"
 #include "members/members.h"
 #include "net/http.h"
@@ -41,6 +44,8 @@ struct Parts {
     Metrics& metrics;
     Clock& clock;
     const engine::Description* model = nullptr;  ///< of the local engine; null: none is loaded
+    /// Reads the label and policy rules again and gives their hash; empty: nothing here can.
+    std::function<Task<Result<std::string>>()> reload_rules = {};
 };
 
 /// Answers every path; what it cannot answer becomes an error in the dialect of the path.

@@ -35,6 +35,11 @@ Error admins_only() {
         .italian("solo una chiave di amministrazione può farlo");
 }
 
+Error no_rules_file() {
+    return Error(ErrorCode::unsupported, "rules are read again by a running `molly serve` only")
+        .italian("le regole si rileggono solo con `molly serve` in funzione");
+}
+
 std::string owner_of(const members::Key& key) {
     return key.scope.member.empty() ? key.id : key.scope.member;
 }
@@ -198,6 +203,43 @@ Task<void> show_receipt(Exchange& exchange, std::string id) {
                     receipt->sequence, json_string(receipt->id), json_string(receipt->hash),
                     json_string(receipt->previous), receipt->body);
     co_await exchange.send_json(std::move(body));
+}
+
+Task<void> reload_rules(Exchange& exchange) {
+    if (!exchange.key.scope.admin) {
+        co_await exchange.send_error(admins_only());
+        co_return;
+    }
+    if (!exchange.parts.reload_rules) {
+        const Error error = no_rules_file();
+        co_await exchange.send_error(error);
+        co_return;
+    }
+    const auto hash = co_await exchange.parts.reload_rules();
+    if (!hash) {
+        co_await exchange.send_error(hash.error());
+        co_return;
+    }
+    json::object out;
+    out["rules_hash"] = *hash;
+    co_await exchange.send_json(to_text(json::value(std::move(out))));
+}
+
+Task<void> rotate_key(Exchange& exchange) {
+    if (!exchange.key.scope.admin) {
+        co_await exchange.send_error(admins_only());
+        co_return;
+    }
+    const auto change = co_await exchange.parts.store.rotate_key();
+    if (!change) {
+        co_await exchange.send_error(change.error());
+        co_return;
+    }
+    json::object out;
+    out["retired"] = change->retired;
+    out["key_id"] = change->key_id;
+    out["sequence"] = change->sequence;
+    co_await exchange.send_json(to_text(json::value(std::move(out))));
 }
 
 Task<void> list_keys(Exchange& exchange) {

@@ -12,6 +12,10 @@ Task<void> list_targets(Exchange& exchange);
 Task<void> list_traces(Exchange& exchange);
 Task<void> show_trace(Exchange& exchange, std::string id);
 Task<void> show_receipt(Exchange& exchange, std::string id);
+/// POST /molly/v1/policy/reload, for admins: label and policy rules as the file says them now.
+Task<void> reload_rules(Exchange& exchange);
+/// POST /molly/v1/audit/rotate-key, for admins: another key signs the receipts from now on.
+Task<void> rotate_key(Exchange& exchange);
 Task<void> list_keys(Exchange& exchange);
 /// POST /molly/v1/keys with a scope; the answer shows the key once.
 Task<void> create_key(Exchange& exchange);

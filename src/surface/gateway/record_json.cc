@@ -161,6 +161,7 @@ json::object to_json(const domain::Trace& trace) {
     out["label"] = to_json(trace.label);
     out["signals"] = signals_of(trace);
     out["declassified"] = trace.declassified;
+    out["rules_hash"] = trace.rules_hash;
     out["decision"] = to_json(trace.decision);
     out["attempts"] = std::move(attempts);
     out["target"] = trace.target;

@@ -41,6 +41,8 @@ constexpr std::array rows = {
     Row{"GET", "/molly/v1/traces", Route::traces},
     Row{"GET", "/molly/v1/traces/", Route::trace},
     Row{"GET", "/molly/v1/receipts/", Route::receipt},
+    Row{"POST", "/molly/v1/policy/reload", Route::reload_rules},
+    Row{"POST", "/molly/v1/audit/rotate-key", Route::rotate_key},
     Row{"GET", "/molly/v1/keys", Route::keys},
     Row{"POST", "/molly/v1/keys", Route::create_key},
     Row{"DELETE", "/molly/v1/keys/", Route::revoke_key},

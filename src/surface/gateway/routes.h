@@ -31,6 +31,8 @@ enum class Route : std::uint8_t {
     traces,
     trace,
     receipt,
+    rotate_key,
+    reload_rules,
     keys,
     create_key,
     revoke_key,

@@ -1,8 +1,10 @@
 #pragma once
 // A placement scenario as people write it: who asks, what is declared, and what must happen.
-// README.md beside the scenarios explains the words.
-#include <filesystem>
+// docs/policy.md and tests/scenarios/README.md explain the words. Pure; takes any bytes.
+#include <chrono>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -12,7 +14,6 @@
 #include "domain/target.h"
 #include "policy/policy_engine.h"
 #include "router/router.h"
-#include "world/network.h"
 
 namespace molly::scenarios {
 
@@ -29,9 +30,12 @@ struct Block {
     std::vector<Line> lines;
 };
 
+/// How a played target behaves.
+enum class State : std::uint8_t { up, down, busy, broken, refusing, dies_early, dies_midway };
+
 struct DeclaredTarget {
     domain::TargetSpec spec;
-    world::Behaviour behaviour = world::Behaviour::answers;
+    State state = State::up;
 };
 
 /// What happens, in order: a request with what is expected of it, or a change of the world.
@@ -43,7 +47,7 @@ struct Event {
     std::vector<Line> expected;
     std::chrono::milliseconds wait{0};
     std::string target;
-    world::Behaviour behaviour = world::Behaviour::answers;
+    State state = State::up;
 };
 
 struct Scenario {
@@ -59,8 +63,10 @@ struct Scenario {
 /// Cuts a text into blocks. Errors: invalid_request with the line.
 Result<std::vector<Block>> blocks_of(const std::string& text);
 
-/// Reads a file. Errors: not_found, invalid_request with the line and what it does not understand.
-Result<Scenario> read_scenario(const std::filesystem::path& file);
+/// Reads a scenario that goes on from `base` (targets, rules, aliases), unless it declares targets
+/// of its own: then it stands alone. Errors: invalid_request with the line and what it does not
+/// understand.
+Result<Scenario> read_scenario(const std::string& text, Scenario base = {});
 
 /// Fills a request from the lines below `ask`. Errors: invalid_request with the line.
 Result<void> read_request(const std::vector<Line>& lines, domain::Request& request);
@@ -70,6 +76,9 @@ std::vector<std::string> split(const std::string& text, char separator);
 std::string trim(const std::string& text);
 /// The first word of `text`, which is left with the rest.
 std::string take_word(std::string& text);
+/// Numbers, whole or not, that begin `text`; nothing when it does not begin with one.
+std::optional<double> number_from(std::string_view text) noexcept;
+std::optional<std::uint32_t> count_from(std::string_view text) noexcept;
 /// An error that names the line.
 Error at_line(int number, const std::string& what);
 

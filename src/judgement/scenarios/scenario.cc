@@ -1,24 +1,29 @@
-#include "scenario.h"
+#include "scenarios/scenario.h"
 
-#include <fstream>
+#include <algorithm>
 #include <functional>
-#include <iterator>
 #include <map>
 
 namespace molly::scenarios {
 namespace {
 
 using domain::Tier;
-using world::Behaviour;
 
-const std::map<std::string, Behaviour, std::less<>> behaviours = {
-    {"up", Behaviour::answers},
-    {"down", Behaviour::unreachable},
-    {"busy", Behaviour::limits},
-    {"broken", Behaviour::fails},
-    {"refusing", Behaviour::refuses},
-    {"dies before its answer", Behaviour::dies_early},
-    {"dies mid-answer", Behaviour::dies_midway}};
+const std::map<std::string, State, std::less<>>& states() {
+    static const std::map<std::string, State, std::less<>> all = {
+        {"up", State::up},
+        {"down", State::down},
+        {"busy", State::busy},
+        {"broken", State::broken},
+        {"refusing", State::refusing},
+        {"dies before its answer", State::dies_early},
+        {"dies mid-answer", State::dies_midway}};
+    return all;
+}
+
+std::unexpected<Error> no_number(const Line& line, const std::string& text) {
+    return fail(at_line(line.number, "`" + text + "` is no number here"));
+}
 
 Result<domain::TierSet> tiers_from(const Line& line, const std::string& text) {
     domain::TierSet tiers;
@@ -47,14 +52,31 @@ std::string unquoted(const std::string& text) {
     return quoted ? text.substr(1, text.size() - 2) : text;
 }
 
+/// `quality 0.7`, `price 2`, `context 4096`, `first token 300`.
+Result<void> read_measure(const Line& line, const std::string& word, std::string text,
+                          domain::TargetSpec& spec) {
+    if (word == "first" && take_word(text) != "token")
+        return fail(at_line(line.number, "say `first token 300`"));
+    const auto number = number_from(text);
+    const auto count = count_from(text);
+    if (!number || ((word == "context" || word == "first") && !count)) return no_number(line, text);
+    if (word == "quality") spec.quality = *number;
+    if (word == "price") spec.prices.per_answer_token = domain::money_from(*number / 1e6);
+    if (word == "context") spec.capabilities.context_tokens_max = *count;
+    if (word == "first") spec.first_token = std::chrono::milliseconds(*count);
+    return {};
+}
+
 /// One property of a target: `T1`, `in IT`, `quality 0.7`, `down`.
 Result<void> read_property(const Line& line, std::string text, DeclaredTarget& target) {
     domain::TargetSpec& spec = target.spec;
-    if (const auto known = behaviours.find(text); known != behaviours.end()) {
-        target.behaviour = known->second;
+    if (const auto known = states().find(text); known != states().end()) {
+        target.state = known->second;
         return {};
     }
     const std::string word = take_word(text);
+    if (word == "quality" || word == "price" || word == "context" || word == "first")
+        return read_measure(line, word, text, spec);
     if (const auto tier = domain::tier_from(word)) {
         spec.tier = *tier;
         spec.local = *tier == Tier::t0;
@@ -62,14 +84,6 @@ Result<void> read_property(const Line& line, std::string text, DeclaredTarget& t
         spec.jurisdiction = text;
     } else if (word == "inside") {
         spec.boundaries.insert(text);
-    } else if (word == "quality") {
-        spec.quality = std::stod(text);
-    } else if (word == "price") {  // per million answer tokens
-        spec.prices.per_answer_token = domain::money_from(std::stod(text) / 1e6);
-    } else if (word == "context") {
-        spec.capabilities.context_tokens_max = static_cast<std::uint32_t>(std::stoul(text));
-    } else if (word == "first" && take_word(text) == "token") {
-        spec.first_token = std::chrono::milliseconds(std::stol(text));
     } else if (word == "embeds") {
         spec.capabilities.embed = true;
     } else if (word == "uses" && text == "tools") {
@@ -198,10 +212,10 @@ Result<void> read_turn(const Line& line, std::string rest, Scenario& scenario) {
     event.number = line.number;
     event.target = take_word(rest);
     if (!rest.starts_with("is ")) return fail(at_line(line.number, "say `now TARGET is STATE`"));
-    const auto known = behaviours.find(rest.substr(3));
-    if (known == behaviours.end())
+    const auto known = states().find(rest.substr(3));
+    if (known == states().end())
         return fail(at_line(line.number, "no state is called `" + rest.substr(3) + "`"));
-    event.behaviour = known->second;
+    event.state = known->second;
     scenario.events.push_back(std::move(event));
     return {};
 }
@@ -234,7 +248,9 @@ Result<void> read_block(const Block& block, Scenario& scenario) {
     } else if (word == "wait") {
         Event event;
         event.kind = Event::Kind::wait;
-        event.wait = std::chrono::seconds(std::stol(rest));
+        const auto seconds = count_from(rest);
+        if (!seconds) return no_number(line, rest);
+        event.wait = std::chrono::seconds(*seconds);
         scenario.events.push_back(std::move(event));
     } else if (word == "expect" && !scenario.events.empty()) {
         scenario.events.back().expected = block.lines;
@@ -246,12 +262,12 @@ Result<void> read_block(const Block& block, Scenario& scenario) {
 
 }  // namespace
 
-Result<Scenario> read_scenario(const std::filesystem::path& file) {
-    std::ifstream stream(file);
-    if (!stream) return fail(ErrorCode::not_found, "cannot read " + file.string());
-    const std::string text{std::istreambuf_iterator<char>(stream), {}};
+Result<Scenario> read_scenario(const std::string& text, Scenario base) {
     TRY(const std::vector<Block> blocks, blocks_of(text));
-    Scenario scenario;
+    const bool alone = std::any_of(blocks.begin(), blocks.end(), [](const Block& block) {
+        return block.heading.word.starts_with("target ");
+    });
+    Scenario scenario = alone ? Scenario{} : std::move(base);
     for (const Block& block : blocks)
         TRY_DO(read_block(block, scenario));
     for (const Event& event : scenario.events) {

@@ -1,7 +1,7 @@
 #include <functional>
 #include <map>
 
-#include "scenario.h"
+#include "scenarios/scenario.h"
 
 namespace molly::scenarios {
 namespace {
@@ -43,8 +43,24 @@ Result<void> read_metadata(const Line& line, Request& request) {
 
 /// `length: 40000 tokens`: the last turn is padded to about so many.
 Result<void> read_length(const Line& line, Request& request) {
-    const std::size_t tokens = std::stoul(line.rest);
+    const std::size_t tokens = count_from(line.rest).value_or(0);
+    if (tokens == 0 || tokens > 1'000'000)
+        return fail(at_line(line.number, "say `length: 9000 tokens`"));
     request.messages.push_back(domain::text_message(Role::user, std::string(tokens * 7 / 2, 'x')));
+    return {};
+}
+
+Result<void> read_cost(const Line& line, Request& request) {
+    const auto cost = number_from(line.rest);
+    if (!cost) return fail(at_line(line.number, "say `cost at most: 0.01`"));
+    request.extensions.cost_max = domain::money_from(*cost);
+    return {};
+}
+
+Result<void> read_answer(const Line& line, Request& request) {
+    request.sampling.answer_tokens_max = count_from(line.rest);
+    if (!request.sampling.answer_tokens_max)
+        return fail(at_line(line.number, "say `answer at most: 200`"));
     return {};
 }
 
@@ -93,16 +109,8 @@ const std::map<std::string, Reader, std::less<>>& readers() {
              request.extensions.conversation = line.rest;
              return {};
          }},
-        {"cost at most",
-         [](const Line& line, Request& request) -> Result<void> {
-             request.extensions.cost_max = domain::money_from(std::stod(line.rest));
-             return {};
-         }},
-        {"answer at most",
-         [](const Line& line, Request& request) -> Result<void> {
-             request.sampling.answer_tokens_max = static_cast<std::uint32_t>(std::stoul(line.rest));
-             return {};
-         }},
+        {"cost at most", read_cost},
+        {"answer at most", read_answer},
         {"embed", [](const Line& line, Request& request) -> Result<void> {
              request.operation = domain::Operation::embed;
              request.inputs.emplace_back(line.rest);

@@ -1,8 +1,10 @@
+#include <charconv>
+#include <cmath>
 #include <sstream>
 
 #include <fmt/format.h>
 
-#include "scenario.h"
+#include "scenarios/scenario.h"
 
 namespace molly::scenarios {
 
@@ -27,6 +29,21 @@ std::string take_word(std::string& text) {
     std::string word = text.substr(0, end);
     text = end == std::string::npos ? std::string() : trim(text.substr(end));
     return word;
+}
+
+std::optional<double> number_from(std::string_view text) noexcept {
+    double number = 0;
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (read.ec != std::errc() || !std::isfinite(number) || std::abs(number) > 1e12)
+        return std::nullopt;
+    return number;
+}
+
+std::optional<std::uint32_t> count_from(std::string_view text) noexcept {
+    std::uint32_t number = 0;
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (read.ec != std::errc() || number > 10'000'000) return std::nullopt;
+    return number;
 }
 
 Error at_line(int number, const std::string& what) {
