@@ -135,6 +135,32 @@ TEST_F(OutsideTest, ItIsSaidWhatKeepsThirdPartiesClosed) {
     EXPECT_EQ(pipeline().third_parties(), "no_detection");
 }
 
+TEST_F(OutsideTest, OtherRulesCloseThirdPartiesFromTheNextRequestOn) {
+    add("home", Tier::t0, 0.1, says("from home"));
+    ScriptedTarget& cloud = add("cloud", Tier::t3, 0.9, says("fine"));
+    ASSERT_TRUE(run(turn("one")));
+    EXPECT_EQ(cloud.attempts, 1);
+    annotate::Options blind;
+    blind.detect.enabled = false;
+    pipeline().use(
+        {.annotator = std::shared_ptr<const annotate::Annotator>(*annotate::Annotator::make(blind)),
+         .policy = std::make_shared<const policy::PolicyEngine>(rules),
+         .hash = "blind"});
+    EXPECT_EQ(pipeline().third_parties(), "no_detection");
+    EXPECT_THAT(metrics.render(), HasSubstr("molly_detection_complete 0"));
+    pipeline().use(
+        {.annotator = std::shared_ptr<const annotate::Annotator>(*annotate::Annotator::make({})),
+         .policy = std::make_shared<const policy::PolicyEngine>(policy::Options{}),
+         .hash = "closed"});
+    EXPECT_EQ(pipeline().third_parties(), "no_permit");
+    domain::Request next = turn("two");
+    next.extensions.sensitivity = Sensitivity::standard;
+    next.caller.lowest_class = Sensitivity::standard;
+    ASSERT_TRUE(run(std::move(next)));
+    EXPECT_EQ(cloud.attempts, 1);
+    EXPECT_EQ(trace().target, "home");
+}
+
 TEST_F(PipelineTest, WithoutATargetOrARuleThirdPartiesAreClosed) {
     add("home", Tier::t0, 0.5, says("hi"));
     EXPECT_EQ(pipeline().third_parties(), "no_target");

@@ -36,16 +36,16 @@ Pipeline::Pipeline(Parts parts, Options options)
          .hash = {}});
     for (const targets::Target* target : parts_.targets)
         names_.push_back(target->spec().id);
-    parts_.metrics
-        .gauge("molly_detection_complete",
-               "1 while every configured detector is loaded; 0 closes T3 to everything.")
-        .set(detects() ? 1 : 0);
 }
 
 Pipeline::~Pipeline() = default;
 
 void Pipeline::use(Rules rules) {
     rules_.store(std::make_shared<const Rules>(std::move(rules)));
+    parts_.metrics
+        .gauge("molly_detection_complete",
+               "1 while every configured detector is loaded; 0 closes T3 to everything.")
+        .set(detects() ? 1 : 0);
 }
 
 /// Label, clear, plan, reserve, try, record: nothing else happens to a request.
@@ -191,7 +191,8 @@ Result<domain::Decision> Pipeline::explain(domain::Request request,
 bool Pipeline::detects() const {
     domain::Request nothing;
     nothing.messages.push_back(domain::text_message(domain::Role::user, "-"));
-    const auto searched = parts_.annotator.annotate(std::move(nothing), std::nullopt);
+    const std::shared_ptr<const Rules> rules = rules_.load();
+    const auto searched = rules->annotator->annotate(std::move(nothing), std::nullopt);
     return searched && searched->detection_complete;
 }
 
@@ -200,7 +201,7 @@ std::string_view Pipeline::third_parties() const {
         parts_.targets.begin(), parts_.targets.end(),
         [](const targets::Target* target) { return target->spec().tier == domain::Tier::t3; });
     if (!declared) return "no_target";
-    if (!parts_.policy.permits_t3()) return "no_permit";
+    if (!rules_.load()->policy->permits_t3()) return "no_permit";
     return detects() ? "open" : "no_detection";
 }
 
