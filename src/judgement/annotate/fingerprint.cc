@@ -14,55 +14,27 @@ namespace {
 constexpr std::size_t gram = 24;
 constexpr std::size_t window = 8;
 
-std::string bytes_of(std::uint64_t number) {
-    std::string bytes(sizeof number, '\0');
-    std::memcpy(bytes.data(), &number, sizeof number);
-    return bytes;
+/// The least hash of each window, once per place; of equal ones the last (robust winnowing).
+std::vector<std::uint64_t> winnowed(const std::vector<std::uint64_t>& hashes) {
+    std::vector<std::uint64_t> out;
+    out.reserve(hashes.size() / 4 + 1);
+    std::size_t least = 0;
+    std::size_t given = hashes.size();
+    for (std::size_t i = 0; i < hashes.size(); ++i) {
+        if (hashes[i] <= hashes[least]) {
+            least = i;
+        } else if (least + window <= i) {
+            least = i + 1 - window;
+            for (std::size_t j = least + 1; j <= i; ++j) {
+                if (hashes[j] <= hashes[least]) least = j;
+            }
+        }
+        if (i + 1 < window || least == given) continue;
+        given = least;
+        out.push_back(hashes[least]);
+    }
+    return out;
 }
-
-/// Gives the least hash of each window, once per place; of equal ones the last (robust winnowing).
-class Winnow {
-public:
-    explicit Winnow(std::vector<std::uint64_t>& out) : out_(out) {}
-
-    void add(std::uint64_t hash) {
-        held_[at_ % window] = hash;
-        if (count_ < window) ++count_;
-        const bool left = least_at_ + window <= at_;
-        if (at_ == 0 || hash <= least_) {
-            take(hash, at_);
-        } else if (left) {
-            look_back();
-        }
-        ++at_;
-        if (count_ == window && least_at_ != given_at_) give();
-    }
-
-private:
-    void take(std::uint64_t hash, std::uint64_t at) {
-        least_ = hash;
-        least_at_ = at;
-    }
-    void look_back() {
-        const std::uint64_t first = at_ + 1 - count_;
-        take(held_[first % window], first);
-        for (std::uint64_t i = first + 1; i <= at_; ++i) {
-            if (held_[i % window] <= least_) take(held_[i % window], i);
-        }
-    }
-    void give() {
-        given_at_ = least_at_;
-        out_.push_back(least_);
-    }
-
-    std::vector<std::uint64_t>& out_;
-    std::array<std::uint64_t, window> held_{};
-    std::uint64_t at_ = 0;
-    std::size_t count_ = 0;
-    std::uint64_t least_ = 0;
-    std::uint64_t least_at_ = 0;
-    std::uint64_t given_at_ = ~std::uint64_t{0};
-};
 
 }  // namespace
 
@@ -77,25 +49,30 @@ Fingerprinter::Fingerprinter(std::string_view key) {
 }
 
 std::uint64_t Fingerprinter::sealed(std::uint64_t hash) const {
-    return seal::short_hash(key_, bytes_of(hash));
+    const void* const bytes = &hash;
+    return seal::short_hash(key_, {static_cast<const char*>(bytes), sizeof hash});
 }
 
 std::vector<std::uint64_t> Fingerprinter::of(std::string_view text, domain::TextForm form) const {
     thread_local std::string folded;
     folded.clear();
     fold(text, form, folded);
-    std::vector<std::uint64_t> prints;
-    if (folded.size() < gram + window - 1) return prints;
-    prints.reserve(folded.size() / 4);
+    if (folded.size() < gram + window - 1) return {};
+    thread_local std::vector<std::uint64_t> hashes;
+    hashes.resize(folded.size() - gram + 1);
     // A cyclic polynomial (Cohen 1997): one rotation and two secret numbers a letter.
+    const auto secret = [&](std::size_t i) {
+        return letters_[static_cast<unsigned char>(folded[i])];
+    };
     std::uint64_t hash = 0;
-    Winnow winnow(prints);
-    const auto secret = [this](char c) { return letters_[static_cast<unsigned char>(c)]; };
-    for (std::size_t i = 0; i < folded.size(); ++i) {
-        hash = std::rotl(hash, 1) ^ secret(folded[i]);
-        if (i >= gram) hash ^= std::rotl(secret(folded[i - gram]), gram);
-        if (i + 1 >= gram) winnow.add(hash);
+    for (std::size_t i = 0; i + 1 < gram; ++i)
+        hash = std::rotl(hash, 1) ^ secret(i);
+    for (std::size_t i = 0; i < hashes.size(); ++i) {
+        hash = std::rotl(hash, 1) ^ secret(i + gram - 1);
+        hashes[i] = hash;
+        hash ^= std::rotl(secret(i), gram - 1);
     }
+    std::vector<std::uint64_t> prints = winnowed(hashes);
     for (std::uint64_t& print : prints)
         print = sealed(print);
     return prints;
