@@ -35,6 +35,7 @@ FindingClasses default_finding_classes() noexcept;
 
 struct DetectOptions {
     bool enabled = true;  ///< false: nothing is looked for, and nothing may go to T3
+    bool names = true;    ///< persons, organisations, places and addresses too
     bool topics = true;   ///< health, legal, financial and children's content raises to private
     bool invalid_raises = true;  ///< what has wrong check digits raises the class all the same
     FindingClasses classes = default_finding_classes();

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "annotate/internal/escapes.h"
 #include "annotate/internal/structured.h"
+#include "annotate/internal/tagger.h"
 
 namespace molly::annotate {
 namespace {
@@ -80,17 +82,44 @@ void settle(std::string_view text, std::vector<Finding>& findings) {
     findings.erase(findings.begin() + static_cast<std::ptrdiff_t>(kept), findings.end());
 }
 
-std::vector<Finding> Detector::find(std::string_view text) const {
+Detector::Detector(std::shared_ptr<const Tagger> tagger) : tagger_(std::move(tagger)) {}
+
+Detector::~Detector() = default;
+
+Result<std::unique_ptr<const Detector>> Detector::make(const DetectorOptions& options) {
+    std::shared_ptr<const Tagger> tagger;
+    if (options.names && options.model.empty()) {
+        TRY(tagger, Tagger::built_in());
+    } else if (options.names) {
+        TRY(tagger, Tagger::make(options.model));
+    }
+    return std::unique_ptr<const Detector>(new Detector(std::move(tagger)));
+}
+
+std::vector<Finding> Detector::find_structured(std::string_view text) const {
     std::vector<Finding> findings;
-    find_structured(text, findings);
+    annotate::find_structured(text, findings);
     settle(text, findings);
     return findings;
 }
 
-std::vector<Finding> Detector::find_json(std::string_view json) const {
-    if (json.find('\\') == std::string_view::npos) return find(json);
+std::vector<Finding> Detector::find(std::string_view text, std::vector<Finding> known) const {
+    annotate::find_structured(text, known);
+    settle(text, known);
+    if (tagger_ == nullptr) return known;
+    std::vector<Finding> names;
+    tagger_->find(text, known, names);
+    if (names.empty()) return known;
+    known.insert(known.end(), names.begin(), names.end());
+    settle(text, known);
+    return known;
+}
+
+std::vector<Finding> Detector::find_json(std::string_view json, bool names) const {
+    const bool escaped = json.find('\\') != std::string_view::npos;
+    if (!escaped) return names ? find(json) : find_structured(json);
     const Unescaped unescaped = unescape(json);
-    std::vector<Finding> findings = find(unescaped.text);
+    std::vector<Finding> findings = names ? find(unescaped.text) : find_structured(unescaped.text);
     for (Finding& finding : findings)
         finding = in_origin(unescaped, finding);
     settle(json, findings);
@@ -98,7 +127,9 @@ std::vector<Finding> Detector::find_json(std::string_view json) const {
 }
 
 std::vector<std::string> Detector::loaded() const {
-    return {"identifiers", "secrets"};
+    std::vector<std::string> names = {"identifiers", "secrets"};
+    if (tagger_ != nullptr) names.emplace_back("names");
+    return names;
 }
 
 }  // namespace molly::annotate

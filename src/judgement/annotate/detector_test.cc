@@ -15,8 +15,14 @@ using domain::Checksum;
 using domain::Finding;
 using domain::FindingKind;
 
+const Detector& detector() {
+    static const auto made = Detector::make({});
+    return **made;
+}
+
+/// Identifiers and secrets alone: what the model takes for names is another matter.
 std::vector<Finding> find(std::string_view text) {
-    return Detector().find(text);
+    return detector().find_structured(text);
 }
 
 /// Each finding of `text` as `kind:span`, with `!` where the check digits are wrong.
@@ -335,14 +341,14 @@ TEST(Detector, JoinsWhatOverlaps) {
 TEST(Detector, MapsFindingsOfJsonBackToItsEscapes) {
     const std::string json =
         R"({"m":"mario@soci\u00e8t.it","k":"\u0049T60X0542811101000000123456\n"})";
-    const auto findings = Detector().find_json(json);
+    const auto findings = detector().find_json(json);
     ASSERT_EQ(findings.size(), 2U);
     const auto span = [&](std::size_t i) {
         return json.substr(findings[i].begin, findings[i].end - findings[i].begin);
     };
     EXPECT_EQ(span(0), R"(mario@soci\u00e8t.it)");
     EXPECT_EQ(span(1), R"(\u0049T60X0542811101000000123456)");
-    EXPECT_EQ(Detector()
+    EXPECT_EQ(detector()
                   .find_json(R"("-----BEGIN PRIVATE KEY-----\nMI\n-----END PRIVATE KEY-----\n")")
                   .at(0)
                   .kind,
@@ -400,12 +406,12 @@ TEST(Detector, SpansAreSoundInRandomText) {
                                              "7",
                                              "x12"};
     std::mt19937 random(7);
-    for (int round = 0; round < 20'000; ++round) {
+    for (int round = 0; round < 5'000; ++round) {
         std::string text;
         for (unsigned i = 0; i < 1 + random() % 12; ++i)
             text += pieces[random() % pieces.size()];
-        expect_sound(text, find(text));
-        expect_sound(text, Detector().find_json(text));
+        expect_sound(text, detector().find(text));
+        expect_sound(text, detector().find_json(text));
     }
 }
 

@@ -137,6 +137,7 @@ std::optional<std::optional<domain::Sensitivity>> raised_class_from(std::string_
 
 void read_detect(Reader in, annotate::DetectOptions& detect) {
     in.read("enabled", detect.enabled);
+    in.read("names", detect.names);
     in.read("topics", detect.topics);
     in.read_word("invalid_checksum", detect.invalid_raises, raising_from, "raise, ignore");
     if (auto section = in.section("classes")) {

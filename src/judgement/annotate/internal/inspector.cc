@@ -17,7 +17,7 @@ Result<std::unique_ptr<const Inspector>> Inspector::make(const Options& options)
     TRY(made->matcher_, Matcher::make(options.rules));
     made->rules_ = options.rules.size();
     if (options.detect.enabled) {
-        made->detector_ = std::make_unique<const Detector>();
+        TRY(made->detector_, Detector::make({.names = options.detect.names, .model = {}}));
         if (options.detect.topics) {
             TRY(made->topics_, Topics::shared());
         }
@@ -86,11 +86,16 @@ void Inspector::detect(std::string_view text, TextForm form, Inspection& seen,
     const auto append = [&](const std::vector<Finding>& more) {
         findings.insert(findings.end(), more.begin(), more.end());
     };
+    if (form == TextForm::token) {
+        append(detector_->find_structured(text));
+        return;
+    }
     // Escapes may stand in any text: people paste JSON.
     const bool escaped = text.find('\\') != std::string_view::npos;
-    if (form != TextForm::json || !escaped) append(detector_->find(text));
-    if (escaped) append(detector_->find_json(text));
-    if (topics_ != nullptr && form != TextForm::token) topics_->count(text, seen.topics);
+    const bool json = form == TextForm::json && escaped;
+    if (!json) findings = detector_->find(text, std::move(findings));
+    if (escaped) append(detector_->find_json(text, json));
+    if (topics_ != nullptr) topics_->count(text, seen.topics);
 }
 
 }  // namespace molly::annotate

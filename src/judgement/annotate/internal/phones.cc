@@ -150,7 +150,7 @@ bool named(std::string_view text, std::size_t begin, std::size_t end) noexcept {
 }
 
 std::size_t by_name(std::string_view text, const Groups& groups) noexcept {
-    const std::size_t count = longest(groups, 6, digits_max);
+    const std::size_t count = longest(groups, 7, digits_max);
     if (count == 0 || groups.size > count) return 0;
     return named(text, groups.begin, groups.each[count - 1].end) ? count : 0;
 }
