@@ -160,7 +160,9 @@ private:
         std::vector<bool> concerned(options_.rules.size());
         for (std::size_t i = 0; i < concerned.size(); ++i)
             concerned[i] = concerns(options_.rules[i], request, annotated.label);
-        Inspection seen = inspector_->inspect(request, concerned);
+        const bool names = options_.detect.outside || !options_.detect.names ||
+                           annotated.label.sensitivity < class_of_names();
+        Inspection seen = inspector_->inspect(request, concerned, names);
         for (std::size_t i = 0; i < concerned.size(); ++i) {
             const LabelRule& rule = options_.rules[i];
             const bool looks = !rule.phrases.empty() || !rule.patterns.empty();
@@ -170,6 +172,18 @@ private:
         raise_by_findings(annotated, seen);
         annotated.findings = std::move(seen.findings);
         annotated.detection_complete = seen.complete;
+    }
+
+    /// The highest class that what the names model finds could raise a text to.
+    Sensitivity class_of_names() const {
+        using Kind = domain::FindingKind;
+        Sensitivity highest = Sensitivity::public_;
+        for (const Kind kind : {Kind::person, Kind::organisation, Kind::location, Kind::address,
+                                Kind::birth_date, Kind::phone}) {
+            const auto& raised = options_.detect.classes[static_cast<std::size_t>(kind)];
+            highest = std::max(highest, raised.value_or(Sensitivity::public_));
+        }
+        return highest;
     }
 
     /// One signal for each kind that was found and each topic.

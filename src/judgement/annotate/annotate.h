@@ -37,6 +37,9 @@ struct DetectOptions {
     bool enabled = true;  ///< false: nothing is looked for, and nothing may go to T3
     bool names = true;    ///< persons, organisations, places and addresses too
     bool topics = true;   ///< health, legal, financial and children's content raises to private
+    /// Something may leave for T3, so that names are looked for in every request. While false, only
+    /// in those whose class they could raise; the detection of the others counts as incomplete.
+    bool outside = true;
     bool invalid_raises = true;  ///< what has wrong check digits raises the class all the same
     FindingClasses classes = default_finding_classes();
 };

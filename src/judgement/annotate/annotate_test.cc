@@ -1,5 +1,6 @@
 #include "annotate/annotate.h"
 
+#include <algorithm>
 #include <functional>
 
 #include <gtest/gtest.h>
@@ -423,6 +424,29 @@ TEST(WithoutEscapes, ReadsWhatAModelWouldRead) {
     EXPECT_EQ(without_escapes(R"(\ud83d\ude00)"), "😀");
     EXPECT_EQ(without_escapes(R"(\u12)"), "u12");
     EXPECT_EQ(without_escapes("end\\"), "end\\");
+}
+
+TEST(Annotator, NamesAreLookedForWhereTheyCouldRaiseTheClassOrSomethingMayLeave) {
+    const std::string text = "My name is Giovanni Bianchi and I live in Bologna.";
+    const auto finds_person = [&](bool outside, Sensitivity declared) {
+        Options options;
+        options.detect.outside = outside;
+        Request request = ask(text);
+        request.caller.lowest_class = Sensitivity::public_;
+        request.extensions.sensitivity = declared;
+        const auto annotated = annotate(std::move(options), std::move(request));
+        const bool found = std::any_of(
+            annotated->signals.begin(), annotated->signals.end(),
+            [](const domain::Signal& signal) { return signal.source == "detect:person"; });
+        // What was not looked for may not leave.
+        EXPECT_EQ(annotated->detection_complete, found);
+        EXPECT_GE(annotated->label.sensitivity, Sensitivity::private_);
+        return found;
+    };
+    EXPECT_TRUE(finds_person(true, Sensitivity::private_));
+    EXPECT_TRUE(finds_person(true, Sensitivity::public_));
+    EXPECT_TRUE(finds_person(false, Sensitivity::standard));
+    EXPECT_FALSE(finds_person(false, Sensitivity::private_));
 }
 
 }  // namespace

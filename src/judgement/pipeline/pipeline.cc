@@ -191,6 +191,9 @@ Result<domain::Decision> Pipeline::explain(domain::Request request,
 bool Pipeline::detects() const {
     domain::Request nothing;
     nothing.messages.push_back(domain::text_message(domain::Role::user, "-"));
+    // Of the lowest class, which everything that is found could raise.
+    nothing.caller.lowest_class = domain::Sensitivity::public_;
+    nothing.extensions.sensitivity = domain::Sensitivity::public_;
     const std::shared_ptr<const Rules> rules = rules_.load();
     const auto searched = rules->annotator->annotate(std::move(nothing), std::nullopt);
     return searched && searched->detection_complete;

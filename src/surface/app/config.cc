@@ -401,6 +401,9 @@ void read_root(Reader in, Config& config) {
     if (auto section = in.section("routing")) read_routing(*section, config.routing);
     for (Reader& target : in.list("target"))
         read_target(target, config);
+    config.labels.detect.outside =
+        std::any_of(config.targets.begin(), config.targets.end(),
+                    [](const auto& target) { return target->tier == domain::Tier::t3; });
     in.read("aliases", config.routing.aliases);
     check_aliases(in, config);
     in.close();

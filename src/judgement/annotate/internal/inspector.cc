@@ -25,11 +25,12 @@ Result<std::unique_ptr<const Inspector>> Inspector::make(const Options& options)
     return made;
 }
 
-Inspection Inspector::inspect(const domain::Request& request,
-                              const std::vector<bool>& concerned) const {
+Inspection Inspector::inspect(const domain::Request& request, const std::vector<bool>& concerned,
+                              bool names) const {
     Inspection seen;
     seen.rules.assign(rules_, 0);
-    seen.complete = detector_ != nullptr;
+    seen.names = names;
+    seen.complete = detector_ != nullptr && names;
     if (detector_ == nullptr && matcher_->empty()) return seen;
     for_each_text(request, [&](const std::string& text, TextForm form) {
         inspect_text(text, form, concerned, seen);
@@ -93,8 +94,9 @@ void Inspector::detect(std::string_view text, TextForm form, Inspection& seen,
     // Escapes may stand in any text: people paste JSON.
     const bool escaped = text.find('\\') != std::string_view::npos;
     const bool json = form == TextForm::json && escaped;
-    if (!json) findings = detector_->find(text, std::move(findings));
-    if (escaped) append(detector_->find_json(text, json));
+    if (!json && seen.names) findings = detector_->find(text, std::move(findings));
+    if (!json && !seen.names) append(detector_->find_structured(text));
+    if (escaped) append(detector_->find_json(text, json && seen.names));
     if (topics_ != nullptr) topics_->count(text, seen.topics);
 }
 

@@ -20,7 +20,8 @@ struct Inspection {
     std::array<std::uint32_t, domain::finding_kinds> invalid{};  ///< of them with wrong digits
     std::array<std::uint32_t, topics_count> topics{};            ///< texts about each
     std::vector<std::vector<domain::Finding>> findings;          ///< shape: [texts][findings]
-    bool complete = true;  ///< every text was readable and looked at
+    bool names = true;                                           ///< names are looked for
+    bool complete = true;  ///< every text was readable and looked at, for everything
 };
 
 class Inspector {
@@ -28,8 +29,10 @@ public:
     /// Errors: invalid_request with the path of a rule's pattern that does not compile.
     static Result<std::unique_ptr<const Inspector>> make(const Options& options);
 
-    /// `concerned` tells which rules are about this request. shape: [rules]
-    Inspection inspect(const domain::Request& request, const std::vector<bool>& concerned) const;
+    /// `concerned` tells which rules are about this request. shape: [rules]. Without `names`
+    /// persons, organisations and places are not looked for.
+    Inspection inspect(const domain::Request& request, const std::vector<bool>& concerned,
+                       bool names) const;
 
 private:
     Inspector() = default;
