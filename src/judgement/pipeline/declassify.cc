@@ -60,7 +60,9 @@ Result<void> check_reason(const annotate::Annotator& annotator, const Declassifi
     }
     domain::Request request;
     request.messages.push_back(domain::text_message(domain::Role::user, act.reason));
+    // Of the lowest class, so that everything is looked for that could raise one.
     request.caller.lowest_class = domain::Sensitivity::public_;
+    request.extensions.sensitivity = domain::Sensitivity::public_;
     TRY(const domain::AnnotatedRequest searched,
         annotator.annotate(std::move(request), std::nullopt));
     for (const auto& findings : searched.findings) {
