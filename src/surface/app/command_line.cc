@@ -106,6 +106,7 @@ void add_commands(Command& root) {
     add_ask(root);
     add_chat(root);
     add_models(root);
+    add_train(root);
     add_targets(root);
     add_traces(root);
     add_audit(root);
@@ -160,6 +161,11 @@ Command& Command::flag(const char* name, bool& out, Text what) {
 
 Command& Command::option(const char* name, std::string& out, Text what) {
     app_->add_option(name, out, said(what));
+    return *this;
+}
+
+Command& Command::required_option(const char* name, std::string& out, Text what) {
+    app_->add_option(name, out, said(what))->required();
     return *this;
 }
 

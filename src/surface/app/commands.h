@@ -55,6 +55,8 @@ public:
     Command& examples(Text text);
     Command& flag(const char* name, bool& out, Text what);
     Command& option(const char* name, std::string& out, Text what);
+    /// An option that must be given.
+    Command& required_option(const char* name, std::string& out, Text what);
     /// One of `choices`, separated by blanks.
     Command& choice(const char* name, std::string& out, Text what, std::string_view choices);
     Command& choices(const char* name, std::vector<std::string>& out, Text what,
@@ -87,6 +89,7 @@ void add_serve(Command& root);
 void add_ask(Command& root);
 void add_chat(Command& root);
 void add_models(Command& root);
+void add_train(Command& root);
 void add_targets(Command& root);
 void add_traces(Command& root);
 void add_audit(Command& root);

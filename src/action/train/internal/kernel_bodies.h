@@ -1,0 +1,230 @@
+#pragma once
+// The bodies of Kernels. Included once by each kernels_*.cc, which the build compiles for its
+// instruction set; everything is in an unnamed namespace and calls nothing that the linker could
+// share, because a function compiled for AVX-512 must not end up in the baseline.
+#include "train/internal/kernels.h"
+
+namespace molly::train {
+namespace {
+
+/// e^x for x in [-87, 88] to 2 units in the last place (Cephes expf); smaller x give about 1e-38.
+inline float exponential(float x) {
+    x = x < -87.0F ? -87.0F : x;
+    x = x > 88.0F ? 88.0F : x;
+    const float scaled = x * 1.44269504088896341F;
+    const auto whole = static_cast<std::int32_t>(scaled + (scaled < 0 ? -0.5F : 0.5F));
+    const auto n = static_cast<float>(whole);
+    const float r = (x - n * 0.693359375F) + n * 2.12194440e-4F;
+    float p = 1.9875691500e-4F;
+    p = p * r + 1.3981999507e-3F;
+    p = p * r + 8.3334519073e-3F;
+    p = p * r + 4.1665795894e-2F;
+    p = p * r + 1.6666665459e-1F;
+    p = p * r + 5.0000001201e-1F;
+    p = p * r * r + r + 1.0F;
+    return p * __builtin_bit_cast(float, (whole + 127) << 23);
+}
+
+inline float sigmoid(float x) {
+    return 1.0F / (1.0F + exponential(-x));
+}
+
+void norm_forward(std::size_t rows, std::size_t width, float epsilon, const float* x,
+                  const float* weight, float* __restrict out, float* __restrict inverse) {
+    for (std::size_t r = 0; r < rows; ++r, x += width, out += width) {
+        float sum = 0;
+        for (std::size_t i = 0; i < width; ++i)
+            sum += x[i] * x[i];
+        const float scale = 1.0F / __builtin_sqrtf(sum / static_cast<float>(width) + epsilon);
+        inverse[r] = scale;
+        for (std::size_t i = 0; i < width; ++i)
+            out[i] = x[i] * scale * weight[i];
+    }
+}
+
+void norm_backward(std::size_t rows, std::size_t width, const float* x, const float* weight,
+                   const float* inverse, const float* dout, float* __restrict dx,
+                   float* __restrict weight_gradient) {
+    for (std::size_t r = 0; r < rows; ++r, x += width, dout += width, dx += width) {
+        const float scale = inverse[r];
+        float dot = 0;
+        for (std::size_t i = 0; i < width; ++i)
+            dot += dout[i] * weight[i] * x[i];
+        const float back = dot * scale * scale * scale / static_cast<float>(width);
+        for (std::size_t i = 0; i < width; ++i)
+            dx[i] += dout[i] * weight[i] * scale - x[i] * back;
+        if (weight_gradient == nullptr) continue;
+        for (std::size_t i = 0; i < width; ++i)
+            weight_gradient[i] += dout[i] * x[i] * scale;
+    }
+}
+
+void rotate(std::size_t rows, std::size_t heads, std::size_t head_width, float direction,
+            const float* cosine, const float* sine, float* __restrict x) {
+    const std::size_t pairs = head_width / 2;
+    for (std::size_t r = 0; r < rows; ++r, cosine += pairs, sine += pairs) {
+        for (std::size_t head = 0; head < heads; ++head, x += head_width) {
+            for (std::size_t i = 0; i < pairs; ++i) {
+                const float a = x[2 * i];
+                const float b = x[2 * i + 1];
+                const float turn = direction * sine[i];
+                x[2 * i] = a * cosine[i] - b * turn;
+                x[2 * i + 1] = a * turn + b * cosine[i];
+            }
+        }
+    }
+}
+
+void swiglu_forward(std::size_t count, const float* gate, const float* up, float* __restrict out) {
+    for (std::size_t i = 0; i < count; ++i)
+        out[i] = gate[i] * sigmoid(gate[i]) * up[i];
+}
+
+void swiglu_backward(std::size_t count, const float* gate, const float* up, float* __restrict out,
+                     float* __restrict dgate, float* __restrict dup) {
+    for (std::size_t i = 0; i < count; ++i) {
+        const float g = gate[i];
+        const float s = sigmoid(g);
+        const float d = out[i];
+        dup[i] = d * g * s;
+        dgate[i] = d * up[i] * s * (1.0F + g * (1.0F - s));
+        out[i] = g * s * up[i];
+    }
+}
+
+/// The columns of a block that row r sees, as [from, to).
+struct Seen {
+    std::size_t from;
+    std::size_t to;
+};
+
+inline Seen seen(const AttentionBlock& block, std::size_t r) {
+    const std::size_t first = block.first[r];
+    return {first > block.column_start ? first - block.column_start : 0,
+            block.row_start + r + 1 - block.column_start};
+}
+
+inline void clear(float* from, const float* to) {
+    while (from < to)
+        *from++ = 0;
+}
+
+void softmax(const AttentionBlock& block, float* __restrict scores, float* __restrict log_sum) {
+    for (std::size_t r = 0; r < block.rows; ++r, scores += block.stride) {
+        const auto [from, to] = seen(block, r);
+        float most = scores[from];
+        for (std::size_t i = from; i < to; ++i)
+            most = scores[i] > most ? scores[i] : most;
+        float sum = 0;
+        for (std::size_t i = from; i < to; ++i) {
+            scores[i] = exponential((scores[i] - most) * block.scale);
+            sum += scores[i];
+        }
+        const float scale = 1.0F / sum;
+        for (std::size_t i = from; i < to; ++i)
+            scores[i] *= scale;
+        clear(scores, scores + from);
+        clear(scores + to, scores + block.columns);
+        log_sum[r] = most * block.scale + __builtin_logf(sum);
+    }
+}
+
+void softmax_again(const AttentionBlock& block, float* __restrict scores, const float* log_sum) {
+    for (std::size_t r = 0; r < block.rows; ++r, scores += block.stride) {
+        const auto [from, to] = seen(block, r);
+        const float shift = log_sum[r];
+        for (std::size_t i = from; i < to; ++i)
+            scores[i] = exponential(scores[i] * block.scale - shift);
+        clear(scores, scores + from);
+        clear(scores + to, scores + block.columns);
+    }
+}
+
+void softmax_backward(const AttentionBlock& block, const float* probability, const float* mean,
+                      float* __restrict dprobability) {
+    for (std::size_t r = 0; r < block.rows; ++r) {
+        const float shift = mean[r];
+        for (std::size_t i = 0; i < block.columns; ++i)
+            dprobability[i] = probability[i] * (dprobability[i] - shift) * block.scale;
+        probability += block.stride;
+        dprobability += block.stride;
+    }
+}
+
+double cross_entropy(std::size_t rows, std::size_t width, std::size_t stride, float z,
+                     const std::int32_t* targets, const float* weight, float* __restrict logits) {
+    double loss = 0;
+    for (std::size_t r = 0; r < rows; ++r, logits += stride) {
+        if (weight[r] == 0) {
+            clear(logits, logits + width);
+            continue;
+        }
+        float most = logits[0];
+        for (std::size_t i = 0; i < width; ++i)
+            most = logits[i] > most ? logits[i] : most;
+        const float wanted = logits[targets[r]];
+        float sum = 0;
+        for (std::size_t i = 0; i < width; ++i) {
+            logits[i] = exponential(logits[i] - most);
+            sum += logits[i];
+        }
+        const float log_sum = most + __builtin_logf(sum);
+        loss += static_cast<double>(weight[r]) *
+                static_cast<double>(log_sum - wanted + z * log_sum * log_sum);
+        const float scale = weight[r] * (1.0F + 2.0F * z * log_sum) / sum;
+        for (std::size_t i = 0; i < width; ++i)
+            logits[i] *= scale;
+        logits[targets[r]] -= weight[r];
+    }
+    return loss;
+}
+
+double dot(std::size_t count, const float* a, const float* b) {
+    // Float inside a piece, double between pieces: quick, and exact enough for a norm.
+    double total = 0;
+    for (std::size_t start = 0; start < count; start += 1024) {
+        const std::size_t end = start + 1024 < count ? start + 1024 : count;
+        float sum = 0;
+        for (std::size_t i = start; i < end; ++i)
+            sum += a[i] * b[i];
+        total += static_cast<double>(sum);
+    }
+    return total;
+}
+
+void add(std::size_t count, const float* x, float* __restrict out) {
+    for (std::size_t i = 0; i < count; ++i)
+        out[i] += x[i];
+}
+
+void adam(std::size_t count, const AdamStep& step, const float* gradient, float* __restrict weight,
+          float* __restrict first, float* __restrict second) {
+    const AdamStep s = step;
+    for (std::size_t i = 0; i < count; ++i) {
+        const float g = gradient[i] * s.gradient_scale;
+        first[i] = s.beta_1 * first[i] + (1.0F - s.beta_1) * g;
+        second[i] = s.beta_2 * second[i] + (1.0F - s.beta_2) * g * g;
+        const float move =
+            first[i] * s.correction_1 / (__builtin_sqrtf(second[i] * s.correction_2) + s.epsilon);
+        weight[i] -= s.rate * (move + s.decay * weight[i]);
+    }
+}
+
+constexpr Kernels make_kernels(const char* name) {
+    return {name,
+            norm_forward,
+            norm_backward,
+            rotate,
+            swiglu_forward,
+            swiglu_backward,
+            softmax,
+            softmax_again,
+            softmax_backward,
+            cross_entropy,
+            dot,
+            add,
+            adam};
+}
+
+}  // namespace
+}  // namespace molly::train

@@ -1,0 +1,135 @@
+#include "train/internal/run_plan.h"
+
+#include <fstream>
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "base/json.h"
+#include "train/internal/whole_file.h"
+
+namespace molly::train {
+namespace {
+
+/// Visits every field that is a number, for writing and for reading.
+template <class Plan, class Visit>
+void each_number(Plan& plan, const Visit& visit) {
+    visit("vocabulary_size", plan.shape.vocabulary);
+    visit("embed", plan.shape.embed);
+    visit("layers", plan.shape.layers);
+    visit("heads", plan.shape.heads);
+    visit("key_heads", plan.shape.key_heads);
+    visit("feed_forward", plan.shape.feed_forward);
+    visit("context", plan.shape.context);
+    visit("rope_base", plan.shape.rope_base);
+    visit("norm_epsilon", plan.shape.norm_epsilon);
+    visit("seed", plan.seed);
+    visit("threads", plan.threads);
+    visit("batch", plan.batch);
+    visit("at_once", plan.at_once);
+    visit("evaluate_every", plan.evaluate_every);
+    visit("report_every", plan.report_every);
+    visit("evaluation_windows", plan.evaluation_windows);
+    visit("patience", plan.patience);
+    visit("checkpoint_minutes", plan.checkpoint_minutes);
+    visit("learning_rate", plan.optimizer.learning_rate);
+    visit("last_rate_fraction", plan.optimizer.last_rate_fraction);
+    visit("decay", plan.optimizer.decay);
+    visit("beta_1", plan.optimizer.beta_1);
+    visit("beta_2", plan.optimizer.beta_2);
+    visit("gradient_norm_max", plan.optimizer.gradient_norm_max);
+    visit("z_loss", plan.optimizer.z_loss);
+    visit("warm_up_steps", plan.optimizer.warm_up_steps);
+    visit("steps", plan.optimizer.steps);
+}
+
+template <class Plan, class Visit>
+void each_text(Plan& plan, const Visit& visit) {
+    visit("name", plan.name);
+    visit("preset", plan.preset);
+    visit("license", plan.license);
+    visit("vocabulary", plan.vocabulary);
+    visit("kernels", plan.kernels);
+}
+
+Error damaged(const std::filesystem::path& file) {
+    return Error(ErrorCode::corrupt,
+                 fmt::format("{} is damaged; start the run anew in another folder", file.string()));
+}
+
+}  // namespace
+
+Result<void> write_plan(const std::filesystem::path& run, const RunPlan& plan) {
+    json::object out;
+    out["version"] = 1;
+    out["kind"] = "base";
+    out["tied"] = plan.shape.tied;
+    each_text(plan, [&out](const char* key, const std::string& text) { out[key] = text; });
+    each_number(plan, [&out](const char* key, auto value) { out[key] = value; });
+    json::array sources;
+    for (const PlannedSource& planned : plan.sources) {
+        sources.push_back(json::object{{"file", planned.source.file.string()},
+                                       {"weight", planned.source.weight},
+                                       {"sha256", planned.hash}});
+    }
+    out["sources"] = std::move(sources);
+    return write_whole(run / "run.json", to_text(json::value(std::move(out))) + "\n");
+}
+
+Result<RunPlan> read_plan(const std::filesystem::path& run) {
+    const auto file = run / "run.json";
+    std::ifstream stream(file);
+    if (!stream) {
+        return fail(Error(ErrorCode::not_found, fmt::format("{} holds no run", run.string()))
+                        .italian(fmt::format("in {} non c'è alcun addestramento", run.string())));
+    }
+    const std::string text{std::istreambuf_iterator<char>(stream),
+                           std::istreambuf_iterator<char>()};
+    const auto parsed = parse_json(text);
+    if (!parsed || !parsed->is_object()) return fail(damaged(file));
+    const json::object& in = parsed->get_object();
+    RunPlan plan;
+    bool whole = true;
+    each_text(plan, [&](const char* key, std::string& out) {
+        const json::value* value = in.if_contains(key);
+        whole = whole && value != nullptr && value->is_string();
+        if (whole) out = std::string(value->get_string());
+    });
+    each_number(plan, [&](const char* key, auto& out) {
+        using Number = std::remove_reference_t<decltype(out)>;
+        const json::value* value = in.if_contains(key);
+        boost::system::error_code error;
+        if (value == nullptr || !value->is_number()) {
+            whole = false;
+        } else if constexpr (std::is_floating_point_v<Number>) {
+            out = static_cast<Number>(value->to_number<double>(error));
+        } else {
+            out = value->to_number<Number>(error);
+        }
+        whole = whole && !error;
+    });
+    const json::value* tied = in.if_contains("tied");
+    const json::value* sources = in.if_contains("sources");
+    whole =
+        whole && tied != nullptr && tied->is_bool() && sources != nullptr && sources->is_array();
+    if (!whole || !plan.shape.check()) return fail(damaged(file));
+    plan.shape.tied = tied->get_bool();
+    for (const json::value& entry : sources->get_array()) {
+        const json::object* source = entry.if_object();
+        const auto* name = source == nullptr ? nullptr : source->if_contains("file");
+        const auto* weight = source == nullptr ? nullptr : source->if_contains("weight");
+        const auto* hash = source == nullptr ? nullptr : source->if_contains("sha256");
+        if (name == nullptr || !name->is_string() || weight == nullptr || !weight->is_number() ||
+            hash == nullptr || !hash->is_string()) {
+            return fail(damaged(file));
+        }
+        PlannedSource planned;
+        planned.source.file = std::string(name->get_string());
+        planned.source.weight = weight->to_number<double>();
+        planned.hash = std::string(hash->get_string());
+        plan.sources.push_back(std::move(planned));
+    }
+    return plan;
+}
+
+}  // namespace molly::train
