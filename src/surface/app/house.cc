@@ -141,7 +141,8 @@ Task<Result<std::string>> House::reload_beside() {
                            .italian("le regole si stanno già rileggendo; riprovare"));
     }
     auto promise = std::make_shared<Promise<Result<std::string>>>();
-    reloader_ = std::jthread([this, promise] {
+    if (reloader_.joinable()) reloader_.join();  // it has said its result already
+    reloader_ = std::thread([this, promise] {
         Result<std::string> loaded = reload_rules();
         reloading_ = false;
         promise->set(std::move(loaded));

@@ -80,7 +80,7 @@ private:
     std::atomic<std::int32_t> running_ = 0;  // exchanges
     std::mutex reload_mutex_;
     std::atomic<bool> reloading_ = false;
-    std::jthread reloader_;
+    std::thread reloader_;
     std::unique_ptr<net::IoThreads> threads_;
 };
 
