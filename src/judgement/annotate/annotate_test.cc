@@ -449,5 +449,27 @@ TEST(Annotator, NamesAreLookedForWhereTheyCouldRaiseTheClassOrSomethingMayLeave)
     EXPECT_FALSE(finds_person(false, Sensitivity::private_));
 }
 
+TEST(Annotator, AnIdentifierInTwoPartsOfAMessageIsFoundInBoth) {
+    Request request = ask("paga a IT60 X054 28");
+    domain::Part rest;
+    rest.text = Content("11 1010 0000 0123 456 entro domani");
+    request.messages[0].parts.push_back(rest);
+    request.caller.lowest_class = Sensitivity::public_;
+    request.extensions.sensitivity = Sensitivity::public_;
+    const auto annotated = annotate({}, std::move(request));
+    ASSERT_TRUE(annotated);
+    EXPECT_EQ(annotated->label.sensitivity, Sensitivity::private_);
+    std::vector<std::string> found;
+    std::size_t index = 0;
+    domain::for_each_text(annotated->request, [&](const std::string& text, domain::TextForm) {
+        for (const domain::Finding& finding : annotated->findings[index]) {
+            if (finding.kind == domain::FindingKind::iban)
+                found.push_back(text.substr(finding.begin, finding.end - finding.begin));
+        }
+        ++index;
+    });
+    EXPECT_EQ(found, (std::vector<std::string>{"IT60 X054 28", "11 1010 0000 0123 456"}));
+}
+
 }  // namespace
 }  // namespace molly::annotate

@@ -1,7 +1,9 @@
 #include "annotate/internal/inspector.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/utf8.h"
 #include "seal/seal.h"
@@ -32,10 +34,46 @@ Inspection Inspector::inspect(const domain::Request& request, const std::vector<
     seen.names = names;
     seen.complete = detector_ != nullptr && names;
     if (detector_ == nullptr && matcher_->empty()) return seen;
+    std::vector<const std::string*> texts;
     for_each_text(request, [&](const std::string& text, TextForm form) {
+        texts.push_back(&text);
         inspect_text(text, form, concerned, seen);
     });
+    if (detector_ != nullptr) {
+        for (const domain::Message& message : request.messages)
+            look_across(message, texts, seen);
+    }
     return seen;
+}
+
+void Inspector::look_across(const domain::Message& message,
+                            const std::vector<const std::string*>& texts, Inspection& seen) const {
+    if (message.parts.size() < 2) return;
+    std::string joined;
+    std::vector<std::pair<std::size_t, const std::string*>> begins;
+    for (const domain::Part& part : message.parts) {
+        if (part.kind != domain::Part::Kind::text || part.text.empty()) continue;
+        begins.emplace_back(joined.size(), &part.text.text());
+        joined += part.text.text();
+    }
+    if (begins.size() < 2) return;
+    for (const Finding& finding : detector_->find_structured(joined)) {
+        std::size_t pieces = 0;
+        for (const auto& [begin, text] : begins) {
+            const std::size_t from = std::max<std::size_t>(finding.begin, begin);
+            const std::size_t to = std::min<std::size_t>(finding.end, begin + text->size());
+            const bool whole = from == finding.begin && to == finding.end;
+            if (from >= to || whole) continue;  // a whole one was found in its own text
+            const auto place = std::find(texts.begin(), texts.end(), text) - texts.begin();
+            auto& findings = seen.findings[static_cast<std::size_t>(place)];
+            findings.push_back({finding.kind, finding.checksum,
+                                static_cast<std::uint32_t>(from - begin),
+                                static_cast<std::uint32_t>(to - begin)});
+            settle(*text, findings);
+            ++pieces;
+        }
+        if (pieces > 0) ++seen.kinds[static_cast<std::size_t>(finding.kind)];
+    }
 }
 
 void Inspector::inspect_text(const std::string& text, TextForm form,

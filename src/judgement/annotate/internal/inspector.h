@@ -38,6 +38,10 @@ private:
     Inspector() = default;
     void inspect_text(const std::string& text, domain::TextForm form,
                       const std::vector<bool>& concerned, Inspection& seen) const;
+    /// Identifiers that run over several text parts of one message, which a model reads as one.
+    /// `texts` are those that were searched. shape: [texts]
+    void look_across(const domain::Message& message, const std::vector<const std::string*>& texts,
+                     Inspection& seen) const;
     void match_rules(std::string_view text, const std::vector<bool>& concerned, Inspection& seen,
                      std::vector<domain::Finding>& findings) const;
     void detect(std::string_view text, domain::TextForm form, Inspection& seen,
