@@ -90,9 +90,10 @@ void Attention::backward(std::size_t tokens, const std::uint32_t* first,
                      {dscores_.data(), stride_});
             multiply(columns, width, rows, {scores_.data(), stride_, true}, {dout, embed},
                      {gradients.dvalue + key_start, keys}, true);
-            for (std::size_t r = 0; r < rows; ++r)
+            for (std::size_t r = 0; r < rows; ++r) {
                 mean_[r] =
                     static_cast<float>(kernels().dot(width, dout + r * embed, out + r * embed));
+            }
             kernels().softmax_backward(now.part, scores_.data(), mean_.data(), dscores_.data());
             multiply(rows, width, columns, {dscores_.data(), stride_},
                      {arrays.key + key_start, keys},

@@ -85,9 +85,11 @@ TEST(Corpus, a_source_of_weight_two_is_read_twice_as_often) {
     EXPECT_EQ(twice.training_tokens(), 2 * once.training_tokens());
     const auto separators = [](const Corpus& corpus) {
         std::size_t sum = 0;
-        for (std::uint64_t step = 0; step < corpus.training_tokens() / corpus.context() / 4; ++step)
+        for (std::uint64_t step = 0; step < corpus.training_tokens() / corpus.context() / 4;
+             ++step) {
             sum += static_cast<std::size_t>(
                 std::ranges::count(inputs_of(corpus, step, 1), corpus.separator()));
+        }
         return static_cast<double>(sum);
     };
     ASSERT_GT(separators(once), 100);

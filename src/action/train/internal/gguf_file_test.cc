@@ -88,9 +88,10 @@ double compare(const Shape& shape, WeightType type) {
     std::vector<float> weights(layout.size);
     Random random(3);
     for (const Tensor& tensor : layout.tensors) {
-        for (std::size_t i = 0; i < tensor.size(); ++i)
+        for (std::size_t i = 0; i < tensor.size(); ++i) {
             weights[tensor.offset + i] =
                 static_cast<float>(random.normal() * 0.15 + (tensor.rows == 1 ? 1.0 : 0.0));
+        }
     }
     const auto file = folder.path() / "model.gguf";
     ModelCard card;
