@@ -177,14 +177,16 @@ std::vector<router::TargetView> views_of(const Config& config) {
 
 Result<domain::Request> request_from(std::string_view body) {
     const JsonLimits limits;
-    TRY(const json::value value, parse_json(body, limits));
-    const json::object* object = value.if_object();
+    TRY(json::value value, parse_json(body, limits));
+    json::object* object = value.if_object();
     dialects::Face face = dialects::Face::openai_chat;
     if (object != nullptr && !object->contains("messages")) {
         if (object->contains("prompt")) face = dialects::Face::openai_completions;
         if (object->contains("input")) face = dialects::Face::openai_embeddings;
     }
-    TRY(dialects::Decoded decoded, dialects::decode_request(face, body, limits));
+    // Where content may go is asked of any model, unless the file names one.
+    if (object != nullptr && !object->contains("model")) object->emplace("model", "auto");
+    TRY(dialects::Decoded decoded, dialects::decode_request(face, to_text(value), limits));
     return std::move(decoded.request);
 }
 

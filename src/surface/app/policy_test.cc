@@ -131,8 +131,7 @@ tiers = ["T0"]
 TEST(PolicyExplain, ARefusalIsExplainedToo) {
     const Config config =
         config_with("[[labels.rule]]\nname='a'\nphrases=['x']\nresidency=['FR']\n");
-    const auto request =
-        request_from(R"({"model":"auto","messages":[{"role":"user","content":"x"}]})");
+    const auto request = request_from(R"({"messages":[{"role":"user","content":"x"}]})");
     const auto explained = explain_policy(config, *request);
     ASSERT_TRUE(explained->refused.has_value());
     EXPECT_EQ(first_change(reach_of(*explained, "local")),
