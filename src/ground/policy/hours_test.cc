@@ -9,8 +9,9 @@ using std::chrono::hours;
 using std::chrono::minutes;
 
 WallTime utc(int year, unsigned month, unsigned day, int hour, int minute = 0) {
-    return WallTime(std::chrono::sys_days(std::chrono::year(year) / month / day)) + hours(hour) +
-           minutes(minute);
+    return WallTime(std::chrono::sys_days(std::chrono::year(year) / std::chrono::month(month) /
+                                          std::chrono::day(day))) +
+           hours(hour) + minutes(minute);
 }
 
 TEST(Hours, HoldFromTheFirstMinuteToBeforeTheLast) {

@@ -233,7 +233,7 @@ void tell(const Terminal& terminal, const Rehearsed& one) {
         out["file"] = one.file;
         out["title"] = one.title;
         out["as_written"] = one.all.found.empty();
-        out["differences"] = json::value_from(one.all.found);
+        out["differences"] = json::array(one.all.found.begin(), one.all.found.end());
         out["checked"] = one.all.checked;
         out["unchecked"] = one.all.unchecked;
         terminal.line(to_text(json::value(std::move(out))));

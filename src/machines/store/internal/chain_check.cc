@@ -21,7 +21,7 @@ bool by_number(const WitnessedHead& a, const WitnessedHead& b) {
 }  // namespace
 
 ChainCheck::ChainCheck(std::vector<WitnessedHead> witnessed) : witnessed_(std::move(witnessed)) {
-    std::stable_sort(witnessed_.begin(), witnessed_.end(), by_number);
+    std::sort(witnessed_.begin(), witnessed_.end(), by_number);
     const auto numbered = std::find_if(witnessed_.begin(), witnessed_.end(),
                                        [](const auto& head) { return head.sequence > 0; });
     unnumbered_.assign(witnessed_.begin(), numbered);
