@@ -135,7 +135,8 @@ void Pipeline::label_answer(domain::Trace& trace, const domain::Request& asked,
     said.caller.app = asked.caller.app;
     said.caller.lowest_class = domain::Sensitivity::public_;
     said.extensions.tags = asked.extensions.tags;
-    said.extensions.sensitivity = domain::Sensitivity::public_;  // what is found in it raises that
+    // What is found in it raises that; what could not is not looked for.
+    said.extensions.sensitivity = trace.label.sensitivity;
     const auto found = rules_.load()->annotator->annotate(std::move(said), std::nullopt);
     if (!found) return;
     domain::Label joined = join(trace.label, found->label);
