@@ -36,6 +36,13 @@ describe('beside a server', () => {
         assert.equal((await told('traces', 'show', answer.receipt)).label.class, 'secret');
     });
 
+    test('--version says the same as version', async () => {
+        const flag = await molly.command('--version');
+        assert.equal(flag.status, 0, flag.stderr);
+        assert.match(flag.stdout, /^molly \d+\.\d+\.\d+$/m);
+        assert.equal(flag.stdout, (await molly.command('version')).stdout);
+    });
+
     test('keys are made, listed without their text, and revoked', async () => {
         const made = await told('keys', 'create', '--member', 'anna', '--tiers', 'T0');
         assert.match(made.key, /^molly-[0-9A-Za-z]{40}$/);

@@ -235,6 +235,8 @@ int run(int count, char** words) {
     const Terminal& terminal = general.terminal;
     CLI::App app(std::string(terminal.say(purpose.english, purpose.italian)), "molly");
     speak(app, terminal);
+    app.set_version_flag("--version", "molly " MOLLY_VERSION,
+                         std::string(terminal.say("this version", "questa versione")));
     app.require_subcommand(0, 1);
     app.footer(std::string(terminal.say(closing.english, closing.italian)));
     CommandLine line{app, general, {}};
