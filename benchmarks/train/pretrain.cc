@@ -23,6 +23,7 @@ namespace {
 
 using molly::train::Batch;
 using molly::train::OptimizerOptions;
+using molly::train::Precision;
 using molly::train::Random;
 using molly::train::Shape;
 using molly::train::Trainer;
@@ -61,10 +62,10 @@ OptimizerOptions options() {
     return made;
 }
 
-double peak_gflops(std::size_t threads) {
+double peak_gflops(std::size_t threads, Precision precision) {
     molly::train::Lanes lanes(threads);
     std::vector<double> each(threads);
-    lanes.run([&each](std::size_t lane) { each[lane] = molly::train::measure_matmul_peak(); });
+    lanes.run([&](std::size_t lane) { each[lane] = molly::train::measure_matmul_peak(precision); });
     double sum = 0;
     for (const double one : each)
         sum += one;
@@ -89,8 +90,9 @@ int measure(const std::string& name, double seconds) {
     }
     const Shape& shape = preset->shape;
     const std::size_t threads = std::max(1U, std::thread::hardware_concurrency());
-    const double peak = peak_gflops(threads);
-    Trainer trainer(shape, threads, 2);
+    const Precision precision = molly::train::parse_precision("auto").value();
+    const double peak = peak_gflops(threads, precision);
+    Trainer trainer(shape, threads, 2, precision);
     auto state = trainer.fresh(1);
     const Arrays arrays(shape, preset->batch);
     trainer.step(state, arrays.view(shape, preset->batch), options());
@@ -113,9 +115,9 @@ int measure(const std::string& name, double seconds) {
         "{{\"tokens_per_second\":{:.1f},\"tokens_per_cpu_second\":{:.1f},\"peak_bytes\":{},"
         "\"gflops\":{:.1f},"
         "\"peak_gflops\":{:.1f},\"fraction_peak\":{:.3f},\"parameters\":{},"
-        "\"kernels\":\"{}\"}}\n",
+        "\"kernels\":\"{}\",\"precision\":\"{}\"}}\n",
         rate, tokens / cpu, usage.ru_maxrss * 1024L, gflops, peak, gflops / peak,
-        shape.parameters(), molly::train::kernels().name);
+        shape.parameters(), molly::train::kernels().name, molly::train::name_of(precision));
     return 0;
 }
 

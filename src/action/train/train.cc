@@ -104,6 +104,7 @@ Result<Outcome> train_base(const BaseOptions& options, Watch& watch) {
     std::filesystem::create_directories(options.out, error);
     TRY(const RunLock lock, RunLock::take(options.out));
     RunPlan plan = plan_of(options, preset, tokenizer);
+    TRY(plan.precision, parse_precision(options.precision));
     TRY_DO(plan.shape.check());
     TRY(const Corpus corpus,
         open_corpus(options.out, options.sources, tokenizer, plan.shape, watch));

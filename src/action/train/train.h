@@ -27,6 +27,7 @@ struct BaseOptions {
     std::string license;       ///< of the weights, for the file
     double minutes = 0;        ///< measures the speed first, then fixes the steps
     std::uint64_t tokens = 0;  ///< to train on, when no minutes are given
+    std::string precision = "auto";  ///< f32, bf16, or auto: bf16 where the processor has it
     std::uint64_t seed = 1;
     std::uint32_t threads = 0;  ///< 0: one per core
     std::uint32_t batch = 0;    ///< sequences of one step; 0: the preset's

@@ -24,6 +24,7 @@ struct TrainOptions {
     std::string tokenizer;
     std::string out;
     std::string preset = "nano-8m";
+    std::string precision = "auto";
     std::string name;
     std::string license;
     std::string run;
@@ -200,6 +201,7 @@ Result<void> train_base(const General& general, const TrainOptions& options) {
     wanted.tokenizer = options.tokenizer;
     wanted.out = options.out;
     wanted.preset = options.preset;
+    wanted.precision = options.precision;
     wanted.name = options.name;
     wanted.license = options.license;
     wanted.minutes = options.minutes;
@@ -309,6 +311,10 @@ void declare_base(Command& train, const std::shared_ptr<TrainOptions>& options) 
         .option("--threads", options->threads, {"0: one per core", "0: uno per core"}, 1024)
         .option("--batch", options->batch,
                 {"sequences of one step (the preset's)", "sequenze di un passo (del preset)"}, 4096)
+        .choice("--precision", options->precision,
+                {"of products: bf16 where the processor has it (auto)",
+                 "dei prodotti: bf16 dove il processore lo ha (auto)"},
+                "auto f32 bf16")
         .option("--learning-rate", options->learning_rate,
                 {"at its peak (the preset's)", "al massimo (del preset)"})
         .option("--checkpoint-minutes", options->checkpoint_minutes,

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "train/internal/kernels.h"
-#include "train/internal/matmul.h"
 
 namespace molly::train {
 
@@ -18,8 +17,9 @@ struct Attention::Block {
     AttentionBlock part;  ///< as the kernels want it
 };
 
-Attention::Attention(const Shape& shape)
+Attention::Attention(const Shape& shape, Matmul& multiply)
     : shape_(shape),
+      multiply_(&multiply),
       stride_(shape.context + 16),  // not a power of two: rows would share cache sets
       scores_(block_rows * stride_),
       dscores_(block_rows * stride_),
@@ -28,7 +28,9 @@ Attention::Attention(const Shape& shape)
 Attention::Block Attention::block(std::size_t start, std::size_t tokens,
                                   const std::uint32_t* first) const {
     const std::size_t rows = std::min(block_rows, tokens - start);
-    const std::size_t column = *std::min_element(first + start, first + start + rows);
+    // Rounded down, so that few sizes of products occur: each costs a kernel made for it.
+    const std::size_t column =
+        *std::min_element(first + start, first + start + rows) / block_rows * block_rows;
     AttentionBlock part;
     part.rows = rows;
     part.columns = start + rows - column;
@@ -45,8 +47,8 @@ void Attention::score(const Block& block, std::size_t head, const AttentionArray
     const std::size_t key_head = head / (shape_.heads / shape_.key_heads);
     const float* query = arrays.query + block.row * shape_.embed + head * width;
     const float* key = arrays.key + block.column * shape_.key_width() + key_head * width;
-    multiply(block.part.rows, block.part.columns, width, {query, shape_.embed},
-             {key, shape_.key_width(), true}, {scores_.data(), stride_});
+    (*multiply_)(block.part.rows, block.part.columns, width, {query, shape_.embed},
+                 {key, shape_.key_width(), true}, {scores_.data(), stride_});
 }
 
 void Attention::forward(std::size_t tokens, const std::uint32_t* first,
@@ -59,9 +61,9 @@ void Attention::forward(std::size_t tokens, const std::uint32_t* first,
             const Block now = block(start, tokens, first);
             score(now, head, arrays);
             kernels().softmax(now.part, scores_.data(), arrays.log_sum + head * tokens + start);
-            multiply(now.part.rows, width, now.part.columns, {scores_.data(), stride_},
-                     {arrays.value + now.column * keys + key_at, keys},
-                     {arrays.out + start * shape_.embed + head * width, shape_.embed});
+            (*multiply_)(now.part.rows, width, now.part.columns, {scores_.data(), stride_},
+                         {arrays.value + now.column * keys + key_at, keys},
+                         {arrays.out + start * shape_.embed + head * width, shape_.embed});
         }
     }
 }
@@ -86,21 +88,21 @@ void Attention::backward(std::size_t tokens, const std::uint32_t* first,
             score(now, head, arrays);
             kernels().softmax_again(now.part, scores_.data(),
                                     arrays.log_sum + head * tokens + start);
-            multiply(rows, columns, width, {dout, embed}, {arrays.value + key_start, keys, true},
-                     {dscores_.data(), stride_});
-            multiply(columns, width, rows, {scores_.data(), stride_, true}, {dout, embed},
-                     {gradients.dvalue + key_start, keys}, true);
+            (*multiply_)(rows, columns, width, {dout, embed},
+                         {arrays.value + key_start, keys, true}, {dscores_.data(), stride_});
+            (*multiply_)(columns, width, rows, {scores_.data(), stride_, true}, {dout, embed},
+                         {gradients.dvalue + key_start, keys}, true);
             for (std::size_t r = 0; r < rows; ++r) {
                 mean_[r] =
                     static_cast<float>(kernels().dot(width, dout + r * embed, out + r * embed));
             }
             kernels().softmax_backward(now.part, scores_.data(), mean_.data(), dscores_.data());
-            multiply(rows, width, columns, {dscores_.data(), stride_},
-                     {arrays.key + key_start, keys},
-                     {gradients.dquery + start * embed + at, embed});
-            multiply(columns, width, rows, {dscores_.data(), stride_, true},
-                     {arrays.query + start * embed + at, embed}, {gradients.dkey + key_start, keys},
-                     true);
+            (*multiply_)(rows, width, columns, {dscores_.data(), stride_},
+                         {arrays.key + key_start, keys},
+                         {gradients.dquery + start * embed + at, embed});
+            (*multiply_)(columns, width, rows, {dscores_.data(), stride_, true},
+                         {arrays.query + start * embed + at, embed},
+                         {gradients.dkey + key_start, keys}, true);
         }
     }
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "train/internal/matmul.h"
 #include "train/shape.h"
 
 namespace molly::train {
@@ -28,7 +29,8 @@ struct AttentionGradients {
 
 class Attention {
 public:
-    explicit Attention(const Shape& shape);
+    /// `multiply` must outlive it.
+    Attention(const Shape& shape, Matmul& multiply);
 
     /// first[t]: the earliest token that token t may look at.
     void forward(std::size_t tokens, const std::uint32_t* first, const AttentionArrays& arrays);
@@ -41,6 +43,7 @@ private:
     void score(const Block& block, std::size_t head, const AttentionArrays& arrays);
 
     Shape shape_;
+    Matmul* multiply_;
     std::size_t stride_;
     std::vector<float> scores_;
     std::vector<float> dscores_;

@@ -179,6 +179,13 @@ double cross_entropy(std::size_t rows, std::size_t width, std::size_t stride, fl
     return loss;
 }
 
+void to_bf16(std::size_t count, const float* x, std::uint16_t* __restrict out) {
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto bits = __builtin_bit_cast(std::uint32_t, x[i]);
+        out[i] = static_cast<std::uint16_t>((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16);
+    }
+}
+
 double dot(std::size_t count, const float* a, const float* b) {
     // Float inside a piece, double between pieces: quick, and exact enough for a norm.
     double total = 0;
@@ -211,19 +218,10 @@ void adam(std::size_t count, const AdamStep& step, const float* gradient, float*
 }
 
 constexpr Kernels make_kernels(const char* name) {
-    return {name,
-            norm_forward,
-            norm_backward,
-            rotate,
-            swiglu_forward,
-            swiglu_backward,
-            softmax,
-            softmax_again,
-            softmax_backward,
-            cross_entropy,
-            dot,
-            add,
-            adam};
+    return {
+        name,    norm_forward,  norm_backward,    rotate,        swiglu_forward, swiglu_backward,
+        softmax, softmax_again, softmax_backward, cross_entropy, to_bf16,        dot,
+        add,     adam};
 }
 
 }  // namespace

@@ -61,6 +61,8 @@ struct Kernels {
     /// of weight * (-log p(target) + z * log(Z)^2). logits: [rows, stride], `width` of them used.
     double (*cross_entropy)(std::size_t rows, std::size_t width, std::size_t stride, float z,
                             const std::int32_t* targets, const float* weight, float* logits);
+    /// Rounds to the nearest bf16, ties to even.
+    void (*to_bf16)(std::size_t count, const float* x, std::uint16_t* out);
     double (*dot)(std::size_t count, const float* a, const float* b);
     void (*add)(std::size_t count, const float* x, float* out);
     void (*adam)(std::size_t count, const AdamStep& step, const float* gradient, float* weight,

@@ -50,11 +50,12 @@ float learning_rate_at(const OptimizerOptions& options, std::uint64_t step) noex
                               (peak - last) * 0.5 * (1.0 + std::cos(std::numbers::pi * along)));
 }
 
-Trainer::Trainer(const Shape& shape, std::size_t lanes, std::size_t sequences_at_once)
+Trainer::Trainer(const Shape& shape, std::size_t lanes, std::size_t sequences_at_once,
+                 Precision precision)
     : shape_(shape), layout_(shape), at_once_(sequences_at_once), lanes_(lanes) {
     lanes_state_.resize(lanes_.count());
     for (Lane& lane : lanes_state_) {
-        lane.pass = std::make_unique<Pass>(shape_, layout_, at_once_);
+        lane.pass = std::make_unique<Pass>(shape_, layout_, at_once_, precision);
         lane.gradients.resize(layout_.size);
     }
 }

@@ -43,7 +43,8 @@ struct StepReport {
 class Trainer {
 public:
     /// `sequences_at_once`: of one lane; more is faster and needs more memory.
-    Trainer(const Shape& shape, std::size_t lanes, std::size_t sequences_at_once);
+    Trainer(const Shape& shape, std::size_t lanes, std::size_t sequences_at_once,
+            Precision precision = Precision::f32);
 
     const Shape& shape() const noexcept { return shape_; }
     const Layout& layout() const noexcept { return layout_; }

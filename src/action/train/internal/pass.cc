@@ -5,7 +5,6 @@
 
 #include "base/assert.h"
 #include "train/internal/kernels.h"
-#include "train/internal/matmul.h"
 
 namespace molly::train {
 namespace {
@@ -19,8 +18,12 @@ std::size_t logits_stride(const Shape& shape) {
 
 }  // namespace
 
-Pass::Pass(const Shape& shape, const Layout& layout, std::size_t sequences)
-    : shape_(shape), layout_(&layout), attention_(shape), states_(shape.layers) {
+Pass::Pass(const Shape& shape, const Layout& layout, std::size_t sequences, Precision precision)
+    : shape_(shape),
+      layout_(&layout),
+      multiply_(precision),
+      attention_(shape, multiply_),
+      states_(shape.layers) {
     const std::size_t rows = sequences * shape.context;
     const std::size_t narrow = rows * shape.embed;
     const std::size_t keys = rows * shape.key_width();
@@ -85,14 +88,14 @@ std::vector<float> Pass::logits(std::span<const float> weights, const Batch& bat
 }
 
 void Pass::linear(const float* x, std::size_t from, std::size_t to, std::size_t weight, float* out,
-                  bool accumulate) const {
-    multiply(rows_, to, from, {x, from}, {weights_ + weight, from, true}, {out, to}, accumulate);
+                  bool accumulate) {
+    multiply_(rows_, to, from, {x, from}, {weights_ + weight, from, true}, {out, to}, accumulate);
 }
 
 void Pass::linear_backward(const float* x, const float* dout, std::size_t from, std::size_t to,
-                           std::size_t weight, float* dx, bool accumulate, float* gradients) const {
-    multiply(rows_, from, to, {dout, to}, {weights_ + weight, from}, {dx, from}, accumulate);
-    multiply(to, from, rows_, {dout, to, true}, {x, from}, {gradients + weight, from}, true);
+                           std::size_t weight, float* dx, bool accumulate, float* gradients) {
+    multiply_(rows_, from, to, {dout, to}, {weights_ + weight, from}, {dx, from}, accumulate);
+    multiply_(to, from, rows_, {dout, to, true}, {x, from}, {gradients + weight, from}, true);
 }
 
 void Pass::forward(const Batch& batch) {
@@ -153,14 +156,14 @@ double Pass::head(const Batch& batch, float z_loss, float* gradients) {
     for (std::size_t start = 0; start < rows_; start += chunk_tokens) {
         const std::size_t rows = std::min(chunk_tokens, rows_ - start);
         const float* x = normed_.data() + start * width;
-        multiply(rows, words, width, {x, width}, {table, width, true}, {logits_.data(), stride});
+        multiply_(rows, words, width, {x, width}, {table, width, true}, {logits_.data(), stride});
         loss += kernels().cross_entropy(rows, words, stride, z_loss, batch.target.data() + start,
                                         batch.weight.data() + start, logits_.data());
         if (gradients == nullptr) continue;
-        multiply(rows, width, words, {logits_.data(), stride}, {table, width},
-                 {dnormed_.data() + start * width, width});
-        multiply(words, width, rows, {logits_.data(), stride, true}, {x, width},
-                 {gradients + layout_->head, width}, true);
+        multiply_(rows, width, words, {logits_.data(), stride}, {table, width},
+                  {dnormed_.data() + start * width, width});
+        multiply_(words, width, rows, {logits_.data(), stride, true}, {x, width},
+                  {gradients + layout_->head, width}, true);
     }
     return loss;
 }
@@ -186,12 +189,12 @@ void Pass::backward_feed(const LayerLayout& at, LayerState& state, float* gradie
     const std::size_t width = shape_.embed;
     const std::size_t wide = shape_.feed_forward;
     // d(wide) first, because swiglu_backward turns it into the activation that `down` read.
-    multiply(rows_, wide, width, {dstream_.data(), width}, {weights_ + at.down, wide},
-             {wide_.data(), wide});
+    multiply_(rows_, wide, width, {dstream_.data(), width}, {weights_ + at.down, wide},
+              {wide_.data(), wide});
     kernels().swiglu_backward(rows_ * wide, state.gate.data(), state.up.data(), wide_.data(),
                               dwide_gate_.data(), dwide_up_.data());
-    multiply(width, wide, rows_, {dstream_.data(), width, true}, {wide_.data(), wide},
-             {gradients + at.down, wide}, true);
+    multiply_(width, wide, rows_, {dstream_.data(), width, true}, {wide_.data(), wide},
+              {gradients + at.down, wide}, true);
     kernels().norm_forward(rows_, width, shape_.norm_epsilon, state.middle.data(),
                            weights_ + at.feed_norm, normed_.data(), state.middle_inverse.data());
     linear_backward(normed_.data(), dwide_gate_.data(), width, wide, at.gate, dnormed_.data(),

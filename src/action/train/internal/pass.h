@@ -1,6 +1,6 @@
 #pragma once
 // Forward and backward of one decoder over a few packed sequences, on one lane. The heavy work is
-// multiply(); what is cheap to make again (norms, SwiGLU, attention scores) is not kept, and logits
+// Matmul; what is cheap to make again (norms, SwiGLU, attention scores) is not kept, and logits
 // exist only for a chunk of tokens at a time.
 #include <cstddef>
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "train/internal/attention.h"
+#include "train/internal/matmul.h"
 #include "train/internal/weights.h"
 #include "train/shape.h"
 
@@ -28,7 +29,8 @@ struct Batch {
 class Pass {
 public:
     /// Workspace for batches of up to `sequences` sequences of the shape's context.
-    Pass(const Shape& shape, const Layout& layout, std::size_t sequences);
+    Pass(const Shape& shape, const Layout& layout, std::size_t sequences,
+         Precision precision = Precision::f32);
 
     /// The sum of weight * loss; adds its gradient to `gradients` (layout's size).
     double train(std::span<const float> weights, const Batch& batch, float z_loss,
@@ -54,15 +56,16 @@ private:
                             float* gradients);
     /// out = x * weight^T for a weight of [to, from].
     void linear(const float* x, std::size_t from, std::size_t to, std::size_t weight, float* out,
-                bool accumulate = false) const;
+                bool accumulate = false);
     /// dx (+)= dout * weight, and the weight's gradient += dout^T * x.
     void linear_backward(const float* x, const float* dout, std::size_t from, std::size_t to,
-                         std::size_t weight, float* dx, bool accumulate, float* gradients) const;
+                         std::size_t weight, float* dx, bool accumulate, float* gradients);
 
     Shape shape_;
     const Layout* layout_;
     const float* weights_ = nullptr;
     std::size_t rows_ = 0;  ///< tokens of the batch at hand
+    Matmul multiply_;
     Attention attention_;
     std::vector<LayerState> states_;
     std::vector<float> cosine_, sine_;  // shape: [context, head_width / 2]

@@ -107,6 +107,33 @@ TEST(Pass, gradients_agree_over_several_blocks_of_attention) {
     EXPECT_NEAR((moved(step) - moved(-step)) / (2 * step) / square, 1.0, 1e-4);
 }
 
+TEST(Pass, bf16_products_give_nearly_the_same_gradient) {
+    const Shape shape = small_shape();
+    keep_matmul_to_this_thread();
+    const Layout layout(shape);
+    const auto weights = make_weights(shape, layout, 3);
+    const auto owned = random_batch(shape, 2, 80, 5, 70);
+    std::vector<float> gradients[2];
+    double losses[2] = {};
+    const Precision precisions[] = {Precision::f32, Precision::bf16};
+    for (int i = 0; i < 2; ++i) {
+        Pass pass(shape, layout, 2, precisions[i]);
+        gradients[i].resize(layout.size);
+        losses[i] = pass.train(weights, owned.view(), 0, gradients[i]);
+    }
+    double difference = 0;
+    double square = 0;
+    for (std::size_t i = 0; i < layout.size; ++i) {
+        difference += std::pow(
+            static_cast<double>(gradients[0][i]) - static_cast<double>(gradients[1][i]), 2);
+        square += std::pow(static_cast<double>(gradients[0][i]), 2);
+    }
+    EXPECT_NEAR(losses[1], losses[0], 2e-3 * losses[0]);
+    // 8 bits of mantissa: each factor is off by up to 1/512, and the errors partly cancel.
+    EXPECT_LT(std::sqrt(difference / square), 2e-2);
+    EXPECT_GT(difference, 0);
+}
+
 TEST(Pass, a_token_without_weight_changes_nothing) {
     const Shape shape = small_shape();
     const Layout layout(shape);

@@ -94,7 +94,7 @@ Run::Run(std::filesystem::path folder, RunPlan plan, const Tokenizer& tokenizer,
       tokenizer_(tokenizer),
       corpus_(corpus),
       watch_(watch),
-      trainer_(plan_.shape, plan_.threads, plan_.at_once),
+      trainer_(plan_.shape, plan_.threads, plan_.at_once, plan_.precision),
       batch_(plan_.batch, plan_.shape.context) {}
 
 double Run::measure_step() {

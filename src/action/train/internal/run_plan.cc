@@ -64,6 +64,7 @@ Result<void> write_plan(const std::filesystem::path& run, const RunPlan& plan) {
     out["version"] = 1;
     out["kind"] = "base";
     out["tied"] = plan.shape.tied;
+    out["precision"] = name_of(plan.precision);
     each_text(plan, [&out](const char* key, const std::string& text) { out[key] = text; });
     each_number(plan, [&out](const char* key, auto value) { out[key] = value; });
     json::array sources;
@@ -108,6 +109,12 @@ Result<RunPlan> read_plan(const std::filesystem::path& run) {
         }
         whole = whole && !error;
     });
+    const json::value* precision = in.if_contains("precision");
+    if (precision != nullptr && precision->is_string()) {
+        const auto known = parse_precision(std::string(precision->get_string()));
+        if (!known) return fail(damaged(file));
+        plan.precision = *known;
+    }
     const json::value* tied = in.if_contains("tied");
     const json::value* sources = in.if_contains("sources");
     whole =

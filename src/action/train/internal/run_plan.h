@@ -24,6 +24,7 @@ struct RunPlan {
     std::vector<PlannedSource> sources;
     std::string vocabulary;  ///< the tokenizer's fingerprint
     std::string kernels;     ///< of the processor that it began on
+    Precision precision = Precision::f32;
     std::uint64_t seed = 1;
     std::uint32_t threads = 1;
     std::uint32_t batch = 8;
