@@ -6,11 +6,21 @@
 #include <vector>
 
 #include "train/internal/matmul.h"
-#include "train/shape.h"
 
 namespace molly::train {
 
-/// The arrays of one sequence. Queries and outputs are [tokens, embed], keys and values
+struct AttentionShape {
+    std::size_t heads = 0;
+    std::size_t key_heads = 0;  ///< divides `heads`
+    std::size_t head_width = 0;
+    std::size_t context = 0;  ///< tokens of the longest sequence
+    float scale = 1;          ///< of scores
+
+    std::size_t query_width() const noexcept { return heads * head_width; }
+    std::size_t key_width() const noexcept { return key_heads * head_width; }
+};
+
+/// The arrays of one sequence. Queries and outputs are [tokens, query_width], keys and values
 /// [tokens, key_width].
 struct AttentionArrays {
     const float* query;
@@ -30,10 +40,15 @@ struct AttentionGradients {
 class Attention {
 public:
     /// `multiply` must outlive it.
-    Attention(const Shape& shape, Matmul& multiply);
+    Attention(const AttentionShape& shape, Matmul& multiply);
 
+    /// One head of the keys, with the heads of queries that share it, or all of them.
     /// first[t]: the earliest token that token t may look at.
+    void forward(std::size_t tokens, const std::uint32_t* first, const AttentionArrays& arrays,
+                 std::size_t key_head);
     void forward(std::size_t tokens, const std::uint32_t* first, const AttentionArrays& arrays);
+    void backward(std::size_t tokens, const std::uint32_t* first, const AttentionArrays& arrays,
+                  const AttentionGradients& gradients, std::size_t key_head);
     void backward(std::size_t tokens, const std::uint32_t* first, const AttentionArrays& arrays,
                   const AttentionGradients& gradients);
 
@@ -42,7 +57,7 @@ private:
     Block block(std::size_t start, std::size_t tokens, const std::uint32_t* first) const;
     void score(const Block& block, std::size_t head, const AttentionArrays& arrays);
 
-    Shape shape_;
+    AttentionShape shape_;
     Matmul* multiply_;
     std::size_t stride_;
     std::vector<float> scores_;

@@ -75,6 +75,22 @@ void rotate(std::size_t rows, std::size_t heads, std::size_t head_width, float d
     }
 }
 
+void rotate_halves(std::size_t rows, std::size_t heads, std::size_t head_width, float direction,
+                   const float* cosine, const float* sine, float* __restrict x) {
+    const std::size_t pairs = head_width / 2;
+    for (std::size_t r = 0; r < rows; ++r, cosine += pairs, sine += pairs) {
+        for (std::size_t head = 0; head < heads; ++head, x += head_width) {
+            for (std::size_t i = 0; i < pairs; ++i) {
+                const float a = x[i];
+                const float b = x[i + pairs];
+                const float turn = direction * sine[i];
+                x[i] = a * cosine[i] - b * turn;
+                x[i + pairs] = a * turn + b * cosine[i];
+            }
+        }
+    }
+}
+
 void swiglu_forward(std::size_t count, const float* gate, const float* up, float* __restrict out) {
     for (std::size_t i = 0; i < count; ++i)
         out[i] = gate[i] * sigmoid(gate[i]) * up[i];
@@ -89,6 +105,35 @@ void swiglu_backward(std::size_t count, const float* gate, const float* up, floa
         dup[i] = d * g * s;
         dgate[i] = d * up[i] * s * (1.0F + g * (1.0F - s));
         out[i] = g * s * up[i];
+    }
+}
+
+/// gelu(x) = x * sigmoid(1.5957691 * (x + 0.044715 x^3)), the tanh form (Hendrycks, Gimpel, 2016).
+struct Gelu {
+    float value;
+    float slope;
+};
+
+inline Gelu gelu(float x) {
+    const float inner = 1.5957691216F * (x + 0.044715F * x * x * x);
+    const float s = sigmoid(inner);
+    const float inner_slope = 1.5957691216F * (1.0F + 0.134145F * x * x);
+    return {x * s, s + x * s * (1.0F - s) * inner_slope};
+}
+
+void geglu_forward(std::size_t count, const float* gate, const float* up, float* __restrict out) {
+    for (std::size_t i = 0; i < count; ++i)
+        out[i] = gelu(gate[i]).value * up[i];
+}
+
+void geglu_backward(std::size_t count, const float* gate, const float* up, float* __restrict out,
+                    float* __restrict dgate, float* __restrict dup) {
+    for (std::size_t i = 0; i < count; ++i) {
+        const Gelu g = gelu(gate[i]);
+        const float d = out[i];
+        dup[i] = d * g.value;
+        dgate[i] = d * up[i] * g.slope;
+        out[i] = g.value * up[i];
     }
 }
 
@@ -186,6 +231,59 @@ void to_bf16(std::size_t count, const float* x, std::uint16_t* __restrict out) {
     }
 }
 
+/// Without infinities, which weights do not hold.
+inline float half_to_float(std::uint16_t half) {
+    const std::uint32_t magnitude = (half & 0x7fffU) << 13;
+    const std::uint32_t scaled =
+        __builtin_bit_cast(std::uint32_t, __builtin_bit_cast(float, magnitude) * 0x1p112F);
+    return __builtin_bit_cast(float, scaled | ((half & 0x8000U) << 16));
+}
+
+inline std::uint16_t half_at(const std::byte* from) {
+    std::uint16_t half = 0;
+    __builtin_memcpy(&half, from, sizeof half);
+    return half;
+}
+
+void from_f16(std::size_t count, const std::byte* row, float* __restrict out) {
+    for (std::size_t i = 0; i < count; ++i)
+        out[i] = half_to_float(half_at(row + 2 * i));
+}
+
+void from_q8_0(std::size_t count, const std::byte* row, float* __restrict out) {
+    for (std::size_t start = 0; start < count; start += 32, row += 34) {
+        const float scale = half_to_float(half_at(row));
+        for (std::size_t i = 0; i < 32; ++i)
+            out[start + i] = scale * static_cast<float>(static_cast<std::int8_t>(row[2 + i]));
+    }
+}
+
+void from_q4_0(std::size_t count, const std::byte* row, float* __restrict out) {
+    for (std::size_t start = 0; start < count; start += 32, row += 18) {
+        const float scale = half_to_float(half_at(row));
+        for (std::size_t i = 0; i < 16; ++i) {
+            const auto two = static_cast<std::int32_t>(row[2 + i]);
+            out[start + i] = scale * static_cast<float>((two & 15) - 8);
+            out[start + 16 + i] = scale * static_cast<float>((two >> 4) - 8);
+        }
+    }
+}
+
+void drop(std::size_t count, std::uint64_t key, float share, const float* x,
+          float* __restrict out) {
+    const float scale = 1.0F / (1.0F - share);
+    const auto limit = static_cast<std::uint32_t>(static_cast<double>(share) * 4294967296.0);
+    for (std::size_t i = 0; i < count; ++i) {
+        // Murmur's finalizer over the place.
+        auto hash = static_cast<std::uint32_t>(key) + static_cast<std::uint32_t>(i) * 0x9e3779b9U;
+        hash ^= static_cast<std::uint32_t>(key >> 32U);
+        hash = (hash ^ (hash >> 16U)) * 0x85ebca6bU;
+        hash = (hash ^ (hash >> 13U)) * 0xc2b2ae35U;
+        hash ^= hash >> 16U;
+        out[i] = hash < limit ? 0.0F : x[i] * scale;
+    }
+}
+
 double dot(std::size_t count, const float* a, const float* b) {
     // Float inside a piece, double between pieces: quick, and exact enough for a norm.
     double total = 0;
@@ -218,10 +316,27 @@ void adam(std::size_t count, const AdamStep& step, const float* gradient, float*
 }
 
 constexpr Kernels make_kernels(const char* name) {
-    return {
-        name,    norm_forward,  norm_backward,    rotate,        swiglu_forward, swiglu_backward,
-        softmax, softmax_again, softmax_backward, cross_entropy, to_bf16,        dot,
-        add,     adam};
+    return {name,
+            norm_forward,
+            norm_backward,
+            rotate,
+            rotate_halves,
+            swiglu_forward,
+            swiglu_backward,
+            geglu_forward,
+            geglu_backward,
+            softmax,
+            softmax_again,
+            softmax_backward,
+            cross_entropy,
+            to_bf16,
+            from_f16,
+            from_q8_0,
+            from_q4_0,
+            drop,
+            dot,
+            add,
+            adam};
 }
 
 }  // namespace

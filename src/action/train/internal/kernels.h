@@ -45,11 +45,18 @@ struct Kernels {
     /// it. x: [rows, stride], cosine and sine: [rows, head_width / 2].
     void (*rotate)(std::size_t rows, std::size_t heads, std::size_t head_width, float direction,
                    const float* cosine, const float* sine, float* x);
+    /// The same for pairs (i, i + head_width / 2), as NeoX has it.
+    void (*rotate_halves)(std::size_t rows, std::size_t heads, std::size_t head_width,
+                          float direction, const float* cosine, const float* sine, float* x);
     /// out = silu(gate) * up.
     void (*swiglu_forward)(std::size_t count, const float* gate, const float* up, float* out);
     /// In: dout in `out`. Leaves out = silu(gate) * up, and writes both gradients.
     void (*swiglu_backward)(std::size_t count, const float* gate, const float* up, float* out,
                             float* dgate, float* dup);
+    /// The same two with gelu (its tanh form) in place of silu.
+    void (*geglu_forward)(std::size_t count, const float* gate, const float* up, float* out);
+    void (*geglu_backward)(std::size_t count, const float* gate, const float* up, float* out,
+                           float* dgate, float* dup);
     /// scores become probabilities; log_sum[r] = log of the sum of exp(scale * score).
     void (*softmax)(const AttentionBlock& block, float* scores, float* log_sum);
     /// scores become probabilities again, from log_sum.
@@ -63,6 +70,13 @@ struct Kernels {
                             const std::int32_t* targets, const float* weight, float* logits);
     /// Rounds to the nearest bf16, ties to even.
     void (*to_bf16)(std::size_t count, const float* x, std::uint16_t* out);
+    /// One row of ggml's f16, q8_0 and q4_0 blocks as floats.
+    void (*from_f16)(std::size_t count, const std::byte* row, float* out);
+    void (*from_q8_0)(std::size_t count, const std::byte* row, float* out);
+    void (*from_q4_0)(std::size_t count, const std::byte* row, float* out);
+    /// out = x * keep / (1 - share), where keep is 0 for a `share` of the elements that `key` and
+    /// the element's place decide.
+    void (*drop)(std::size_t count, std::uint64_t key, float share, const float* x, float* out);
     double (*dot)(std::size_t count, const float* a, const float* b);
     void (*add)(std::size_t count, const float* x, float* out);
     void (*adam)(std::size_t count, const AdamStep& step, const float* gradient, float* weight,

@@ -55,16 +55,22 @@ struct Matmul::Rounded {
     std::map<Key, dnnl::matmul> kernels;
     std::vector<std::uint16_t> a, b;
 
-    /// A rounded copy; its rows lie `stride` apart.
-    static std::size_t round(std::size_t rows, std::size_t columns, In from,
-                             std::vector<std::uint16_t>& to) {
+    /// A factor in bf16; its rows lie `stride` apart.
+    struct Half {
+        const std::uint16_t* at;
+        std::size_t stride;
+    };
+
+    static Half round(std::size_t rows, std::size_t columns, In from,
+                      std::vector<std::uint16_t>& to) {
+        if (from.rounded != nullptr) return {from.rounded, from.stride};
         // Rows a power of two apart would share cache sets when they are read by columns.
         const std::size_t stride = columns % 256 == 0 ? columns + 32 : columns;
         to.resize(std::max(to.size(), rows * stride));
         for (std::size_t r = 0; r < rows; ++r)
             molly::train::kernels().to_bf16(columns, from.at + r * from.stride,
                                             to.data() + r * stride);
-        return stride;
+        return {to.data(), stride};
     }
 
     static dnnl::memory::desc describe(std::size_t rows, std::size_t columns, bool transposed,
@@ -77,16 +83,22 @@ struct Matmul::Rounded {
     void multiply(std::size_t rows, std::size_t columns, std::size_t inner, In first, In second,
                   Out c, bool accumulate) {
         using Type = dnnl::memory::data_type;
-        const std::size_t a_stride =
+        const Half half_a =
             first.transposed ? round(inner, rows, first, a) : round(rows, inner, first, a);
-        const std::size_t b_stride =
+        const Half half_b =
             second.transposed ? round(columns, inner, second, b) : round(inner, columns, second, b);
-        const auto of_a = describe(rows, inner, first.transposed, a_stride, Type::bf16);
-        const auto of_b = describe(inner, columns, second.transposed, b_stride, Type::bf16);
+        const auto of_a = describe(rows, inner, first.transposed, half_a.stride, Type::bf16);
+        const auto of_b = describe(inner, columns, second.transposed, half_b.stride, Type::bf16);
         const auto of_c = describe(rows, columns, false, c.stride, Type::f32);
-        const Key key = {
-            rows,     columns,  inner,    first.transposed ? 1U : 0U, second.transposed ? 1U : 0U,
-            a_stride, b_stride, c.stride, accumulate ? 1U : 0U};
+        const Key key = {rows,
+                         columns,
+                         inner,
+                         first.transposed ? 1U : 0U,
+                         second.transposed ? 1U : 0U,
+                         half_a.stride,
+                         half_b.stride,
+                         c.stride,
+                         accumulate ? 1U : 0U};
         auto found = kernels.find(key);
         if (found == kernels.end()) {
             dnnl::primitive_attr attributes;
@@ -99,9 +111,10 @@ struct Matmul::Rounded {
                                                     attributes, engine);
             found = kernels.emplace(key, dnnl::matmul(made)).first;
         }
-        found->second.execute(stream, {{DNNL_ARG_SRC, {of_a, engine, a.data()}},
-                                       {DNNL_ARG_WEIGHTS, {of_b, engine, b.data()}},
-                                       {DNNL_ARG_DST, {of_c, engine, c.at}}});
+        found->second.execute(
+            stream, {{DNNL_ARG_SRC, {of_a, engine, const_cast<std::uint16_t*>(half_a.at)}},
+                     {DNNL_ARG_WEIGHTS, {of_b, engine, const_cast<std::uint16_t*>(half_b.at)}},
+                     {DNNL_ARG_DST, {of_c, engine, c.at}}});
     }
 };
 

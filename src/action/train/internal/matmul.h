@@ -12,9 +12,10 @@ namespace molly::train {
 
 /// A matrix inside a larger array: element (r, c) is at r * stride + c.
 struct In {
-    const float* at;
+    const float* at;  ///< null when `rounded` is there
     std::size_t stride;
     bool transposed = false;
+    const std::uint16_t* rounded = nullptr;  ///< the same in bf16; for Precision::bf16 only
 };
 
 struct Out {

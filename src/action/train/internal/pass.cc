@@ -16,13 +16,23 @@ std::size_t logits_stride(const Shape& shape) {
     return shape.vocabulary + 16;
 }
 
+AttentionShape attention_shape(const Shape& shape) {
+    AttentionShape out;
+    out.heads = shape.heads;
+    out.key_heads = shape.key_heads;
+    out.head_width = shape.head_width();
+    out.context = shape.context;
+    out.scale = 1.0F / std::sqrt(static_cast<float>(shape.head_width()));
+    return out;
+}
+
 }  // namespace
 
 Pass::Pass(const Shape& shape, const Layout& layout, std::size_t sequences, Precision precision)
     : shape_(shape),
       layout_(&layout),
       multiply_(precision),
-      attention_(shape, multiply_),
+      attention_(attention_shape(shape), multiply_),
       states_(shape.layers) {
     const std::size_t rows = sequences * shape.context;
     const std::size_t narrow = rows * shape.embed;
