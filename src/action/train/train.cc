@@ -13,6 +13,7 @@
 #include "train/internal/kernels.h"
 #include "train/internal/matmul.h"
 #include "train/internal/run.h"
+#include "train/internal/run_lock.h"
 
 namespace molly::train {
 namespace {

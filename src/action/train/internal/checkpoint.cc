@@ -13,11 +13,12 @@
 namespace molly::train {
 namespace {
 
-constexpr std::uint64_t magic = 0x3150'4B43'594C'4C4DULL;  // "MLLYCKP1"
+constexpr std::uint64_t magic = 0x3250'4B43'594C'4C4DULL;  // "MLLYCKP2"
 
 struct Header {
     std::uint64_t magic;
     std::uint64_t size;
+    std::uint64_t best_size;
     std::uint64_t step;
     double held_out_loss;
     double best_held_out_loss;
@@ -37,10 +38,11 @@ std::string_view bytes_of(const std::vector<float>& values) {
     return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
 }
 
-seal::Hash hash_of(const Header& header, const TrainingState& state) {
+seal::Hash hash_of(const Header& header, const Checkpoint& checkpoint) {
+    const TrainingState& state = checkpoint.state;
     seal::HashStream hash;
     hash.add(bytes_of(header));
-    for (const auto* array : {&state.weights, &state.first, &state.second})
+    for (const auto* array : {&state.weights, &state.first, &state.second, &checkpoint.best})
         hash.add(bytes_of(*array));
     return hash.take();
 }
@@ -55,6 +57,7 @@ Result<void> write_checkpoint(const std::filesystem::path& run, const Checkpoint
     const TrainingState& state = checkpoint.state;
     const Header header{magic,
                         state.weights.size(),
+                        checkpoint.best.size(),
                         state.step,
                         checkpoint.held_out_loss,
                         checkpoint.best_held_out_loss,
@@ -63,9 +66,9 @@ Result<void> write_checkpoint(const std::filesystem::path& run, const Checkpoint
     return write_whole(file_of(run), [&](const std::filesystem::path& temporary) {
         std::ofstream stream(temporary, std::ios::binary | std::ios::trunc);
         write(stream, bytes_of(header));
-        for (const auto* array : {&state.weights, &state.first, &state.second})
+        for (const auto* array : {&state.weights, &state.first, &state.second, &checkpoint.best})
             write(stream, bytes_of(*array));
-        const seal::Hash hash = hash_of(header, state);
+        const seal::Hash hash = hash_of(header, checkpoint);
         stream.write(reinterpret_cast<const char*>(hash.data()), hash.size());
         stream.close();
         return stream.good();
@@ -78,17 +81,19 @@ Result<Checkpoint> read_checkpoint(const std::filesystem::path& run, std::size_t
     Header header{};
     Checkpoint out;
     stream.read(reinterpret_cast<char*>(&header), sizeof header);
-    const bool fits = stream.good() && header.magic == magic && header.size == size;
+    const bool fits = stream.good() && header.magic == magic && header.size == size &&
+                      (header.best_size == 0 || header.best_size == size);
     if (fits) {
-        for (auto* array : {&out.state.weights, &out.state.first, &out.state.second}) {
-            array->resize(size);
+        out.best.resize(header.best_size);
+        for (auto* array : {&out.state.weights, &out.state.first, &out.state.second, &out.best}) {
+            if (array != &out.best) array->resize(size);
             stream.read(reinterpret_cast<char*>(array->data()),
-                        static_cast<std::streamsize>(size * sizeof(float)));
+                        static_cast<std::streamsize>(array->size() * sizeof(float)));
         }
     }
     seal::Hash hash{};
     stream.read(reinterpret_cast<char*>(hash.data()), hash.size());
-    if (!fits || !stream.good() || hash != hash_of(header, out.state)) {
+    if (!fits || !stream.good() || hash != hash_of(header, out)) {
         return fail(Error(ErrorCode::corrupt,
                           fmt::format("{} is damaged; delete it, and the run begins at its first "
                                       "step again",

@@ -14,7 +14,8 @@ struct Checkpoint {
     double held_out_loss = 0;       ///< at the last evaluation; 0: none yet
     double best_held_out_loss = 0;  ///< 0: none yet
     std::uint64_t evaluations_since_best = 0;
-    double loss_sum = 0;  ///< of the steps since the last report
+    std::vector<float> best;  ///< weights of the best evaluation, where the run may end early
+    double loss_sum = 0;      ///< of the steps since the last report
 };
 
 /// Errors: unavailable.

@@ -58,13 +58,18 @@ LoraPass::LoraPass(const FrozenModel& model, const LoraLayout& layout, const Ada
       angles_(2) {
     for (std::size_t lane = 0; lane < lanes.count(); ++lane)
         attention_.emplace_back(attention_shape_, projections_.multiply(lane));
-    const std::size_t rows = sequences * context;
+    resize_states(sequences * context);
+    resize_buffers(sequences * context);
+    make_angles();
+}
+
+void LoraPass::resize_states(std::size_t rows) {
     const std::size_t narrow = rows * shape_.embed;
     const std::size_t query = rows * shape_.query_width();
     const std::size_t keys = rows * shape_.key_width();
     const std::size_t wide = rows * shape_.feed_forward;
     for (std::size_t i = 0; i < states_.size(); ++i) {
-        const FrozenLayer& frozen = model.layers()[i];
+        const FrozenLayer& frozen = model_.layers()[i];
         LayerState& state = states_[i];
         for (auto* array : {&state.in, &state.middle})
             array->resize(narrow);
@@ -94,8 +99,15 @@ LoraPass::LoraPass(const FrozenModel& model, const LoraLayout& layout, const Ada
             state.feed_inverse.resize(rows);
         }
         for (std::size_t g = 0; g < group_count; ++g)
-            state.low[g].resize(rows * layout.layers[i].groups[g].adapted.size() * layout.rank);
+            state.low[g].resize(rows * layout_.layers[i].groups[g].adapted.size() * layout_.rank);
     }
+}
+
+void LoraPass::resize_buffers(std::size_t rows) {
+    const std::size_t narrow = rows * shape_.embed;
+    const std::size_t query = rows * shape_.query_width();
+    const std::size_t keys = rows * shape_.key_width();
+    const std::size_t wide = rows * shape_.feed_forward;
     for (auto* array : {&stream_, &normed_, &branch_, &dstream_, &dnormed_, &dbranch_})
         array->resize(narrow);
     for (auto* array : {&dquery_, &dmixed_})
@@ -110,10 +122,13 @@ LoraPass::LoraPass(const FrozenModel& model, const LoraLayout& layout, const Ada
     head_in_.resize(chunk_ * shape_.embed);
     dhead_in_.resize(chunk_ * shape_.embed);
     logits_.resize(chunk_ * logits_stride(shape_));
-    for (const FrozenLayer& frozen : model.layers()) {
+}
+
+void LoraPass::make_angles() {
+    for (const FrozenLayer& frozen : model_.layers()) {
         Angles& angles = angles_[frozen.window > 0 ? 1 : 0];
         if (!angles.cosine.empty()) continue;
-        for (std::size_t t = 0; t < context; ++t) {
+        for (std::size_t t = 0; t < context_; ++t) {
             for (const float frequency : frozen.frequency) {
                 const double angle = static_cast<double>(t) * static_cast<double>(frequency);
                 angles.cosine.push_back(static_cast<float>(std::cos(angle)));

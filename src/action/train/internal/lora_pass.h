@@ -55,6 +55,9 @@ private:
     };
     struct Group;
 
+    void resize_states(std::size_t rows);
+    void resize_buffers(std::size_t rows);
+    void make_angles();
     Group group(std::size_t layer, std::size_t number, float* gradient);
     void rotate(std::size_t layer, float* x, std::size_t heads, float direction);
     void norm(std::span<const float> weight, const float* x, float* out, float* inverse,

@@ -1,17 +1,15 @@
 #include "train/internal/run.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
-#include <fstream>
 #include <utility>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include "base/json.h"
 #include "train/internal/gguf_file.h"
+#include "train/internal/loop.h"
 #include "train/internal/whole_file.h"
 
 namespace molly::train {
@@ -19,27 +17,6 @@ namespace {
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-json::object to_json(const Progress& now) {
-    return json::object{{"step", now.step},
-                        {"steps", now.steps},
-                        {"tokens", now.tokens},
-                        {"loss", now.loss},
-                        {"held_out_loss", now.held_out_loss},
-                        {"gradient_norm", now.gradient_norm},
-                        {"learning_rate", now.learning_rate},
-                        {"tokens_per_second", now.tokens_per_second},
-                        {"seconds_left", now.seconds_left}};
-}
-
-Result<void> append_line(const std::filesystem::path& file, const json::object& line) {
-    std::ofstream stream(file, std::ios::app);
-    stream << to_text(json::value(line)) << '\n';
-    stream.close();
-    if (stream.good()) return {};
-    return fail(ErrorCode::unavailable,
-                fmt::format("cannot write {}; look for space and permissions", file.string()));
 }
 
 json::array to_json(const std::vector<SourceReport>& reports) {
@@ -55,37 +32,6 @@ json::array to_json(const std::vector<SourceReport>& reports) {
 }
 
 }  // namespace
-
-Result<RunLock> RunLock::take(const std::filesystem::path& run) {
-    const int file = ::open((run / "lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (file < 0) {
-        return fail(ErrorCode::unavailable, fmt::format("cannot write into {}", run.string()));
-    }
-    if (::flock(file, LOCK_EX | LOCK_NB) != 0) {
-        ::close(file);
-        return fail(
-            Error(ErrorCode::conflict,
-                  fmt::format("another process trains in {}; wait for it or stop it", run.string()))
-                .italian(fmt::format("un altro processo addestra in {}; attendi la sua "
-                                     "fine o fermalo",
-                                     run.string())));
-    }
-    return RunLock(file);
-}
-
-bool RunLock::taken(const std::filesystem::path& run) {
-    const int file = ::open((run / "lock").c_str(), O_RDWR | O_CLOEXEC);
-    if (file < 0) return false;
-    const bool taken = ::flock(file, LOCK_EX | LOCK_NB) != 0;
-    ::close(file);
-    return taken;
-}
-
-RunLock::RunLock(RunLock&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
-
-RunLock::~RunLock() {
-    if (file_ >= 0) ::close(file_);
-}
 
 Run::Run(std::filesystem::path folder, RunPlan plan, const Tokenizer& tokenizer,
          const Corpus& corpus, Watch& watch)
@@ -128,74 +74,39 @@ double Run::loss_of(const std::vector<const std::uint16_t*>& windows,
     return sum / static_cast<double>(std::max<std::size_t>(windows.size(), 1));
 }
 
-/// Gives false when patience is at its end.
-bool Run::evaluate(Checkpoint& now) {
-    now.held_out_loss = loss_of(corpus_.held_out(-1, plan_.evaluation_windows), now.state.weights);
-    // A thousandth better counts; less is noise of the windows.
-    if (now.best_held_out_loss == 0 || now.held_out_loss < now.best_held_out_loss * 0.999) {
-        now.best_held_out_loss = now.held_out_loss;
-        now.evaluations_since_best = 0;
-    } else {
-        ++now.evaluations_since_best;
+class Run::Work : public LoopWork {
+public:
+    explicit Work(Run& run) : run_(run) {}
+    StepReport step(TrainingState& state) override {
+        run_.corpus_.fill(run_.batch_, state.step, run_.plan_.seed);
+        return run_.trainer_.step(state, run_.batch_.view(run_.plan_.batch), run_.plan_.optimizer);
     }
-    return plan_.patience == 0 || now.evaluations_since_best < plan_.patience;
-}
+    double held_out_loss(const std::vector<float>& weights) override {
+        return run_.loss_of(run_.corpus_.held_out(-1, run_.plan_.evaluation_windows), weights);
+    }
 
-Result<void> Run::report(Checkpoint& now, const StepReport& step) {
-    const std::uint64_t since = (now.state.step - 1) % plan_.report_every + 1;
-    const double seconds = std::max(seconds_since(began_), 1e-9);
-    const auto done = static_cast<double>(now.state.step - began_step_);
-    progress_.step = now.state.step;
-    progress_.steps = plan_.optimizer.steps;
-    progress_.tokens = now.state.step * plan_.tokens_per_step();
-    progress_.loss = now.loss_sum / static_cast<double>(since);
-    progress_.held_out_loss = now.held_out_loss;
-    progress_.gradient_norm = step.gradient_norm;
-    progress_.learning_rate = static_cast<double>(step.rate);
-    progress_.tokens_per_second = done * static_cast<double>(plan_.tokens_per_step()) / seconds;
-    progress_.seconds_left = seconds / done * static_cast<double>(progress_.steps - progress_.step);
-    watch_.progress(progress_);
-    if (since != plan_.report_every && now.state.step != plan_.optimizer.steps) return {};
-    now.loss_sum = 0;
-    return append_line(folder_ / "log.jsonl", to_json(progress_));
-}
+private:
+    Run& run_;
+};
 
 Result<Outcome> Run::go(Checkpoint now) {
-    began_ = std::chrono::steady_clock::now();
-    began_step_ = now.state.step;
-    auto saved = began_;
-    bool patient = plan_.patience == 0 || now.evaluations_since_best < plan_.patience;
-    while (now.state.step < plan_.optimizer.steps && patient) {
-        if (watch_.stop()) {
-            TRY_DO(write_checkpoint(folder_, now));
-            Outcome outcome;
-            outcome.last = progress_;
-            return outcome;
-        }
-        corpus_.fill(batch_, now.state.step, plan_.seed);
-        const StepReport step = trainer_.step(now.state, batch_.view(plan_.batch), plan_.optimizer);
-        if (!std::isfinite(step.loss) || !std::isfinite(step.gradient_norm)) {
-            return fail(Error(ErrorCode::internal,
-                              "the loss is no number any more; start anew with a lower learning "
-                              "rate")
-                            .italian("la perdita non è più un numero; ricomincia con un passo di "
-                                     "apprendimento più basso"));
-        }
-        now.loss_sum += step.loss;
-        if (now.state.step % plan_.evaluate_every == 0 || now.state.step == plan_.optimizer.steps) {
-            patient = evaluate(now);
-        }
-        TRY_DO(report(now, step));
-        if (seconds_since(saved) > plan_.checkpoint_minutes * 60) {
-            TRY_DO(write_checkpoint(folder_, now));
-            saved = std::chrono::steady_clock::now();
-        }
-    }
-    TRY_DO(write_checkpoint(folder_, now));
-    return finish(now);
+    LoopPlan loop;
+    loop.steps = plan_.optimizer.steps;
+    loop.evaluate_every = plan_.evaluate_every;
+    loop.report_every = plan_.report_every;
+    loop.patience = plan_.patience;
+    loop.checkpoint_minutes = plan_.checkpoint_minutes;
+    loop.tokens_per_step = plan_.tokens_per_step();
+    Work work(*this);
+    TRY(const bool finished, run_loop(folder_, loop, work, watch_, now, progress_));
+    if (finished) return finish(now);
+    Outcome outcome;
+    outcome.last = progress_;
+    return outcome;
 }
 
 Result<Outcome> Run::finish(const Checkpoint& now) {
+    const std::vector<float>& weights = chosen_weights(now);
     Outcome outcome;
     outcome.finished = true;
     outcome.last = progress_;
@@ -206,7 +117,7 @@ Result<Outcome> Run::finish(const Checkpoint& now) {
         if (windows.empty()) continue;
         SourceReport source;
         source.name = corpus_.sources()[static_cast<std::size_t>(s)].name;
-        source.loss = loss_of(windows, now.state.weights);
+        source.loss = loss_of(windows, weights);
         source.tokens = windows.size() * plan_.shape.context;
         double bytes = 0;
         for (const std::uint16_t* window : windows) {
@@ -226,11 +137,11 @@ Result<Outcome> Run::finish(const Checkpoint& now) {
         fmt::format("Pre-trained by molly train base, {} tokens, {} parameters",
                     now.state.step * plan_.tokens_per_step(), plan_.shape.parameters());
     outcome.model = folder_ / "model-f16.gguf";
-    TRY_DO(write_gguf_model(outcome.model, plan_.shape, now.state.weights, tokenizer_,
-                            WeightType::f16, card));
+    TRY_DO(
+        write_gguf_model(outcome.model, plan_.shape, weights, tokenizer_, WeightType::f16, card));
     if (plan_.shape.embed % 32 == 0 && plan_.shape.feed_forward % 32 == 0) {
-        TRY_DO(write_gguf_model(folder_ / "model-q8_0.gguf", plan_.shape, now.state.weights,
-                                tokenizer_, WeightType::q8_0, card));
+        TRY_DO(write_gguf_model(folder_ / "model-q8_0.gguf", plan_.shape, weights, tokenizer_,
+                                WeightType::q8_0, card));
     }
     json::object report;
     report["name"] = plan_.name;

@@ -1,6 +1,5 @@
 #pragma once
-// The loop of one run: steps, evaluations, reports, checkpoints.
-#include <chrono>
+// One pre-training run: its steps on a corpus, and the model at its end.
 #include <cstdint>
 #include <filesystem>
 #include <vector>
@@ -12,24 +11,6 @@
 #include "train/train.h"
 
 namespace molly::train {
-
-/// The folder of a run while one process works on it.
-class RunLock {
-public:
-    /// Errors: conflict (another process has it), unavailable.
-    static Result<RunLock> take(const std::filesystem::path& run);
-    /// Whether some process has it.
-    static bool taken(const std::filesystem::path& run);
-    RunLock(RunLock&& other) noexcept;
-    RunLock& operator=(RunLock&&) = delete;
-    RunLock(const RunLock&) = delete;
-    RunLock& operator=(const RunLock&) = delete;
-    ~RunLock();
-
-private:
-    explicit RunLock(int file) : file_(file) {}
-    int file_;
-};
 
 class Run {
 public:
@@ -44,12 +25,10 @@ public:
     Result<Outcome> go(Checkpoint from);
 
 private:
-    using Time = std::chrono::steady_clock::time_point;
+    class Work;
 
-    bool evaluate(Checkpoint& now);
     double loss_of(const std::vector<const std::uint16_t*>& windows,
                    const std::vector<float>& weights);
-    Result<void> report(Checkpoint& now, const StepReport& step);
     Result<Outcome> finish(const Checkpoint& now);
 
     std::filesystem::path folder_;
@@ -60,8 +39,6 @@ private:
     Trainer trainer_;
     BatchArrays batch_;
     Progress progress_;
-    Time began_{};
-    std::uint64_t began_step_ = 0;
 };
 
 }  // namespace molly::train
