@@ -18,6 +18,8 @@ namespace molly::train {
 struct Turn {
     std::string role;  ///< system, user, assistant or tool
     std::string text;
+
+    bool operator==(const Turn&) const = default;
 };
 
 /// The text side of a base model: its vocabulary and chat template.
@@ -26,6 +28,8 @@ public:
     virtual ~TextCoder() = default;
     /// Tokens of text. `special`: names of special tokens in it mean those tokens (templates).
     virtual Result<std::vector<Token>> encode(const std::string& text, bool special) = 0;
+    /// What stands before every prompt at inference (BOS), where the model wants that.
+    virtual std::vector<Token> start() const { return {}; }
     /// The conversation through the model's chat template; `open`: ends where the assistant's
     /// answer begins. Errors: unsupported (the model has no template).
     virtual Result<std::string> render(std::span<const Turn> turns, bool open) = 0;
@@ -52,7 +56,7 @@ struct Example {
 struct ExampleFacts {
     std::uint64_t rows = 0;
     std::string hash;                               ///< SHA-256 of the file, hex
-    std::string label_class = "standard";           ///< the highest class of any row
+    std::string label_class = "public";             ///< the highest of any row
     std::map<std::string, std::uint64_t> licenses;  ///< of the answers' teachers, rows of each
     std::uint64_t truncated = 0;                    ///< rows longer than the context, left out
 };
@@ -69,7 +73,8 @@ enum class RowKind : std::uint8_t { answers, pairs };
 ///   {"prompt": "...", "completion": "..."}                      prompt: text or messages
 ///   {"prompt": ..., "chosen": ..., "rejected": ...}             answers: text or messages
 /// and, beside them, "class" (of the row's content), "license" (of the teacher that wrote the
-/// answer), "training" (false: the row must not be learned from, and is refused).
+/// answer), "training" (false: the row must not be learned from, and is refused). A row without a
+/// class counts as private. Other members are ignored.
 /// Errors: not_found, invalid_request (names the line, and what a right row looks like; every
 /// faulty line up to ten is named at once).
 Result<Examples> read_examples(const std::filesystem::path& file, RowKind kind, TextCoder& coder,
