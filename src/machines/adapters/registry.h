@@ -19,6 +19,8 @@
 
 namespace molly::adapters {
 
+class Shelf;
+
 struct ImportOptions {
     /// The GGUF file of the base. Empty: the catalogue's model of manifest.base.hash, or, without a
     /// hash, the one called manifest.base.name.
@@ -40,7 +42,7 @@ public:
     static Result<std::unique_ptr<Registry>> open(const std::filesystem::path& data);
     Registry(const Registry&) = delete;
     Registry& operator=(const Registry&) = delete;
-    ~Registry() = default;
+    ~Registry();
 
     /// Takes in a GGUF LoRA file (general.type = adapter) or a PEFT folder (adapter_config.json and
     /// adapter_model.safetensors). Of the manifest, name and version must be set; what the files
@@ -70,6 +72,7 @@ public:
     /// Goes back to what was promoted before, for the base of the current version. Errors:
     /// not_found, conflict (there is nothing before it).
     Result<Manifest> rollback(std::string_view name);
+    /// Errors: not_found.
     Result<void> pin(std::string_view id, bool pinned);
     bool pinned(const Manifest& manifest) const;
     /// Reads every byte again: hash, signature, shapes against the base when `base` is given.
@@ -84,11 +87,22 @@ public:
     Result<void> remove(std::string_view id);
 
 private:
+    struct Known;  // a name as it was read last
+
     explicit Registry(std::filesystem::path data);
-    struct Shelf;  // one name as it was read last
+    Result<std::shared_ptr<const Shelf>> shelf(const std::string& name) const;
+    Result<Shelf> shelf_to_change(const std::string& name) const;
+    void forget(const std::string& name) const;
+    std::vector<std::string> names() const;
+    Result<void> sign(Manifest& manifest) const;
+    Result<Manifest> enter(const std::filesystem::path& file, Manifest manifest, bool promote);
+    Result<void> check_signature(const Manifest& manifest, std::string_view public_key) const;
+    void drop_unused(const std::string& hash) const;
 
     std::filesystem::path data_;
     std::filesystem::path folder_;
+    mutable std::mutex mutex_;
+    mutable std::map<std::string, Known, std::less<>> known_;
 };
 
 /// Opens the registry of the data folder and imports: all that a trainer needs.

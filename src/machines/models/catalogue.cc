@@ -9,8 +9,9 @@
 #include <fmt/ranges.h>
 
 #include "base/json.h"
+#include "models/files.h"
 #include "models/gguf.h"
-#include "models/internal/files.h"
+#include "models/internal/part.h"
 #include "seal/seal.h"
 
 namespace molly::models {
@@ -23,9 +24,9 @@ constexpr std::size_t name_bytes_max = 128;
 constexpr std::string_view extension = ".gguf";
 
 /// Held while the catalogue changes, so that another process cannot undo the change.
-Result<internal::File> lock_folder(const fs::path& folder) {
-    TRY(internal::File file, internal::open_file(folder / "catalogue.lock"));
-    if (!internal::lock(file, true)) return internal::file_error(folder, "lock");
+Result<File> lock_folder(const fs::path& folder) {
+    TRY(File file, open_file(folder / "catalogue.lock"));
+    if (!models::lock(file, true)) return file_error(folder, "lock");
     return file;
 }
 
@@ -175,7 +176,7 @@ Result<void> Catalogue::save() const {
     for (const Model& model : models_)
         models.emplace_back(object_of(model));
     const json::object catalogue{{"version", version}, {"models", std::move(models)}};
-    return internal::replace_file(folder_ / "catalogue.json", to_text(catalogue) + "\n");
+    return replace_file(folder_ / "catalogue.json", to_text(catalogue) + "\n");
 }
 
 Result<Model> Catalogue::find(const std::string& name) const {
@@ -220,13 +221,13 @@ Result<Model> Catalogue::import(const fs::path& file, std::string name, const Pr
     model.name = std::move(name);
     model.hash = seal::to_hex(hash);
     model.source = "import";
-    TRY(const internal::File lock, lock_folder(folder_));
+    TRY(const File lock, lock_folder(folder_));
     TRY_DO(reload());
     TRY(const bool known, taken(model.name, model.hash));
     const fs::path target = folder_ / (model.name + std::string(extension));
     std::error_code ignored;
     if (known && fs::exists(target, ignored)) return find(model.name);
-    TRY_DO(internal::link_or_copy(file, target, progress));
+    TRY_DO(link_or_copy(file, target, progress));
     return enter(std::move(model));
 }
 
@@ -237,7 +238,7 @@ Result<Model> Catalogue::adopt(const fs::path& part, std::string name, std::stri
     model.name = std::move(name);
     model.hash = std::move(hash);
     model.source = std::move(source);
-    TRY(const internal::File lock, lock_folder(folder_));
+    TRY(const File lock, lock_folder(folder_));
     TRY_DO(reload());
     TRY(const bool known, taken(model.name, model.hash));
     const fs::path target = folder_ / (model.name + std::string(extension));
@@ -245,14 +246,14 @@ Result<Model> Catalogue::adopt(const fs::path& part, std::string name, std::stri
     fs::rename(part, target, error);
     if (error) {
         errno = error.value();
-        return internal::file_error(target, "name");
+        return file_error(target, "name");
     }
     if (known) return find(model.name);
     return enter(std::move(model));
 }
 
 Result<void> Catalogue::remove(const std::string& name) {
-    TRY(const internal::File lock, lock_folder(folder_));
+    TRY(const File lock, lock_folder(folder_));
     TRY_DO(reload());
     TRY(const Model model, find(name));
     std::erase_if(models_, [&](const Model& known) { return known.name == name; });

@@ -275,7 +275,9 @@ Result<void> read_values(Reader& reader, Gguf& gguf, std::uint64_t count,
     for (std::uint64_t i = 0; i < count; ++i) {
         TRY(auto key, reader.text(limits.name_bytes_max));
         if (key.empty()) return reader.corrupt("an empty key");
+        const std::uint64_t begin = reader.offset();
         TRY(auto value, read_value(reader, limits));
+        gguf.places.insert_or_assign(key, GgufPlace{begin, reader.offset()});
         if (!gguf.values.emplace(std::move(key), std::move(value)).second) {
             return reader.corrupt("a repeated key");
         }

@@ -50,9 +50,16 @@ struct GgufTensor {
     std::uint64_t bytes = 0;
 };
 
+/// Where something stands in the file, in bytes.
+struct GgufPlace {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+};
+
 struct Gguf {
     std::uint32_t version = 0;
     std::map<std::string, GgufValue, std::less<>> values;
+    std::map<std::string, GgufPlace, std::less<>> places;  ///< of the values, with their type tags
     std::vector<GgufTensor> tensors;
     std::uint64_t data_offset = 0;  ///< bytes from the start of the file
 
@@ -83,5 +90,9 @@ Result<Gguf> parse_gguf(std::istream& stream, std::uint64_t file_bytes,
 
 /// The same for a file. Errors: also not_found, unavailable.
 Result<Gguf> read_gguf(const std::filesystem::path& file, const GgufLimits& limits = {});
+
+/// SHA-256, hex, of every `tokenizer.ggml.` key and its value as the file has them: equal for files
+/// that split text alike. Empty when the file has none. Errors: corrupt, unavailable.
+Result<std::string> tokenizer_hash(const std::filesystem::path& file, const Gguf& gguf);
 
 }  // namespace molly::models

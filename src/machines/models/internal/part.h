@@ -6,10 +6,13 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "models/internal/files.h"
+#include "models/files.h"
 #include "seal/seal.h"
 
 namespace molly::models::internal {
+
+/// The conflict of two models over one name.
+Error name_taken(const std::string& name);
 
 class Part {
 public:

@@ -1,4 +1,4 @@
-#include "models/internal/files.h"
+#include "models/files.h"
 
 #include <cerrno>
 #include <cstring>
@@ -9,7 +9,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-namespace molly::models::internal {
+namespace molly::models {
 namespace {
 
 namespace fs = std::filesystem;
@@ -90,6 +90,10 @@ bool lock(const File& file, bool patient) noexcept {
     return ::flock(file.get(), patient ? LOCK_EX : LOCK_EX | LOCK_NB) == 0;
 }
 
+bool flush(const File& file) noexcept {
+    return ::fsync(file.get()) == 0;
+}
+
 Result<void> replace_file(const fs::path& path, std::string_view text) {
     const fs::path part = path.string() + ".new";
     {
@@ -116,4 +120,4 @@ Result<void> link_or_copy(const fs::path& file, const fs::path& target, const Pr
     return copy(real, target, progress);
 }
 
-}  // namespace molly::models::internal
+}  // namespace molly::models

@@ -1,5 +1,5 @@
 #pragma once
-// What the catalogue and the downloader do to files. Blocking.
+// What the catalogue, the downloader and the adapters do to files. Blocking.
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -8,7 +8,7 @@
 #include "base/result.h"
 #include "models/catalogue.h"
 
-namespace molly::models::internal {
+namespace molly::models {
 
 /// An open file that closes itself.
 class File {
@@ -30,14 +30,14 @@ private:
 /// unavailable.
 std::unexpected<Error> file_error(const std::filesystem::path& path, std::string_view what);
 
-/// The conflict of two models over one name.
-Error name_taken(const std::string& name);
-
 /// Opens for reading and writing, making the file when it is missing.
 Result<File> open_file(const std::filesystem::path& path);
 Result<void> write_all(const File& file, const std::filesystem::path& path, std::string_view bytes);
 /// Whether this process alone holds the file from now on; waits when `patient`.
 bool lock(const File& file, bool patient) noexcept;
+
+/// Forces the bytes to the disk.
+bool flush(const File& file) noexcept;
 
 /// Replaces a small file in one step.
 Result<void> replace_file(const std::filesystem::path& path, std::string_view text);
@@ -45,4 +45,4 @@ Result<void> replace_file(const std::filesystem::path& path, std::string_view te
 Result<void> link_or_copy(const std::filesystem::path& file, const std::filesystem::path& target,
                           const Progress& progress);
 
-}  // namespace molly::models::internal
+}  // namespace molly::models
