@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "adapters/internal/peft_names.h"
 #include "adapters/internal/safetensors.h"
 #include "base/json.h"
 
@@ -73,52 +74,9 @@ Result<Config> read_config(const fs::path& file) {
     return config;
 }
 
-constexpr std::array<std::array<std::string_view, 2>, 7> modules = {{
-    {"self_attn.q_proj", "attn_q"},
-    {"self_attn.k_proj", "attn_k"},
-    {"self_attn.v_proj", "attn_v"},
-    {"self_attn.o_proj", "attn_output"},
-    {"mlp.gate_proj", "ffn_gate"},
-    {"mlp.up_proj", "ffn_up"},
-    {"mlp.down_proj", "ffn_down"},
-}};
-
-/// `base_model.model.model.layers.3.self_attn.q_proj.lora_A.weight` ->
-/// `blk.3.attn_q.weight.lora_a`.
-std::optional<std::string> gguf_name(std::string_view name) {
-    std::string_view suffix;
-    for (const std::string_view one : {".lora_A.weight", ".lora_B.weight"})
-        if (name.ends_with(one)) suffix = one;
-    if (suffix.empty()) return std::nullopt;
-    const std::string end = suffix == ".lora_A.weight" ? ".weight.lora_a" : ".weight.lora_b";
-    name.remove_suffix(suffix.size());
-    for (const std::string_view prefix : {"base_model.model.", "model."})
-        if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
-    if (name == "lm_head") return "output" + end;
-    if (!name.starts_with("layers.")) return std::nullopt;
-    name.remove_prefix(7);
-    const std::size_t dot = name.find('.');
-    if (dot == std::string_view::npos) return std::nullopt;
-    for (const auto& [theirs, ours] : modules) {
-        if (name.substr(dot + 1) != theirs) continue;
-        return fmt::format("blk.{}.{}{}", name.substr(0, dot), ours, end);
-    }
-    return std::nullopt;
-}
-
-/// The llama architecture keeps the rows of queries and keys in another order than the checkpoint.
-std::uint64_t heads_of(const models::Gguf& base, std::string_view name) {
-    if (base.text("general.architecture") != "llama" || !name.ends_with(".lora_b")) return 0;
-    const std::uint64_t heads = base.number("llama.attention.head_count");
-    const std::uint64_t shared = base.number("llama.attention.head_count_kv");
-    if (name.find(".attn_q.") != std::string_view::npos) return heads;
-    if (name.find(".attn_k.") != std::string_view::npos) return shared != 0 ? shared : heads;
-    return 0;
-}
-
 Result<std::vector<Factor>> find_factors(const fs::path& file, const models::Gguf& base) {
     const std::string architecture = base.text("general.architecture");
-    if (architecture != "llama" && architecture != "qwen2" && architecture != "qwen3")
+    if (!peft_knows(architecture))
         return unsupported(fmt::format("the architecture {}", architecture));
     TRY(const auto tensors, read_safetensors(file));
     std::vector<Factor> factors;
