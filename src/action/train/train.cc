@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "train/internal/kernels.h"
+#include "train/internal/lora_plan.h"
 #include "train/internal/matmul.h"
 #include "train/internal/run.h"
 #include "train/internal/run_lock.h"
@@ -163,16 +164,37 @@ Result<Outcome> resume(const std::filesystem::path& folder, Watch& watch) {
     return run.go(*std::move(from));
 }
 
-Result<Status> read_status(const std::filesystem::path& run) {
-    TRY(const RunPlan plan, read_plan(run));
+namespace {
+
+/// What the plan of either kind says.
+Result<Status> planned(const std::filesystem::path& run) {
     Status status;
+    const auto adapter = read_lora_plan(run);
+    if (adapter) {
+        status.name = adapter->options.name;
+        status.preset = fmt::format(
+            "{}, rank {}, {}", adapter->options.method == Method::pairs ? "dpo" : "lora",
+            adapter->options.rank, adapter->options.base.filename().string());
+        status.parameters = adapter->parameters;
+        status.last.steps = adapter->optimizer.steps;
+        return status;
+    }
+    if (adapter.error().code() != ErrorCode::not_found) return fail(adapter.error());
+    TRY(const RunPlan plan, read_plan(run));
     status.name = plan.name;
     status.preset = plan.preset;
     status.parameters = plan.shape.parameters();
+    status.last.steps = plan.optimizer.steps;
+    return status;
+}
+
+}  // namespace
+
+Result<Status> read_status(const std::filesystem::path& run) {
+    TRY(Status status, planned(run));
     status.running = RunLock::taken(run);
     status.checkpoint = checkpoint_step(run);
     status.finished = !status.running && std::filesystem::exists(run / "report.json");
-    status.last.steps = plan.optimizer.steps;
     std::ifstream log(run / "log.jsonl");
     std::string line;
     std::string last;

@@ -23,10 +23,10 @@ struct BaseOptions {
     std::filesystem::path tokenizer;
     std::filesystem::path out;  ///< the run's folder; it must not hold a run yet
     std::string preset = "nano-8m";
-    std::string name;          ///< of the model; empty: the preset's
-    std::string license;       ///< of the weights, for the file
-    double minutes = 0;        ///< measures the speed first, then fixes the steps
-    std::uint64_t tokens = 0;  ///< to train on, when no minutes are given
+    std::string name;                ///< of the model; empty: the preset's
+    std::string license;             ///< of the weights, for the file
+    double minutes = 0;              ///< measures the speed first, then fixes the steps
+    std::uint64_t tokens = 0;        ///< to train on, when no minutes are given
     std::string precision = "auto";  ///< f32, bf16, or auto: bf16 where the processor has it
     std::uint64_t seed = 1;
     std::uint32_t threads = 0;  ///< 0: one per core
@@ -85,7 +85,7 @@ Result<Outcome> resume(const std::filesystem::path& run, Watch& watch);
 
 struct Status {
     std::string name;
-    std::string preset;
+    std::string preset;  ///< or what is trained on which base
     std::uint64_t parameters = 0;
     bool finished = false;
     bool running = false;          ///< a process works on it now

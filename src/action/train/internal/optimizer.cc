@@ -5,8 +5,6 @@
 #include <numbers>
 #include <numeric>
 
-#include "train/internal/kernels.h"
-
 namespace molly::train {
 namespace {
 
@@ -50,6 +48,23 @@ float learning_rate_at(const OptimizerOptions& options, std::uint64_t step) noex
                               (peak - last) * 0.5 * (1.0 + std::cos(std::numbers::pi * along)));
 }
 
+AdamStep adam_step(const OptimizerOptions& options, std::uint64_t count, double gradient_norm,
+                   float rate) noexcept {
+    const auto power = [count](float beta) {
+        return 1.0 - std::pow(static_cast<double>(beta), static_cast<double>(count));
+    };
+    const double most = static_cast<double>(options.gradient_norm_max);
+    AdamStep step;
+    step.rate = rate;
+    step.decay = options.decay;
+    step.beta_1 = options.beta_1;
+    step.beta_2 = options.beta_2;
+    step.correction_1 = static_cast<float>(1.0 / power(options.beta_1));
+    step.correction_2 = static_cast<float>(1.0 / power(options.beta_2));
+    step.gradient_scale = static_cast<float>(gradient_norm > most ? most / gradient_norm : 1.0);
+    return step;
+}
+
 Trainer::Trainer(const Shape& shape, std::size_t lanes, std::size_t sequences_at_once,
                  Precision precision)
     : shape_(shape), layout_(shape), at_once_(sequences_at_once), lanes_(lanes) {
@@ -91,10 +106,7 @@ StepReport Trainer::step(TrainingState& state, const Batch& batch,
     }
     report.gradient_norm = std::sqrt(report.gradient_norm);
     report.rate = learning_rate_at(options, state.step);
-    const double most = static_cast<double>(options.gradient_norm_max);
-    const double scale = report.gradient_norm > most ? most / report.gradient_norm : 1.0;
-    ++state.step;
-    move(state, options, static_cast<float>(scale), report.rate);
+    move(state, options, adam_step(options, ++state.step, report.gradient_norm, report.rate));
     return report;
 }
 
@@ -107,17 +119,7 @@ void Trainer::add_gradients() {
     });
 }
 
-void Trainer::move(TrainingState& state, const OptimizerOptions& options, float scale, float rate) {
-    AdamStep step;
-    step.rate = rate;
-    step.beta_1 = options.beta_1;
-    step.beta_2 = options.beta_2;
-    step.gradient_scale = scale;
-    const auto count = static_cast<double>(state.step);
-    step.correction_1 =
-        static_cast<float>(1.0 / (1.0 - std::pow(static_cast<double>(options.beta_1), count)));
-    step.correction_2 =
-        static_cast<float>(1.0 / (1.0 - std::pow(static_cast<double>(options.beta_2), count)));
+void Trainer::move(TrainingState& state, const OptimizerOptions& options, const AdamStep& step) {
     const float* gradient = lanes_state_.front().gradients.data();
     lanes_.split(layout_.size, [&](std::size_t /*lane*/, std::size_t from, std::size_t to) {
         for (const Tensor& tensor : layout_.tensors) {

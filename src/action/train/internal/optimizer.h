@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "train/internal/kernels.h"
 #include "train/internal/lanes.h"
 #include "train/internal/pass.h"
 
@@ -27,6 +28,10 @@ struct OptimizerOptions {
 
 /// Linear warm-up, then a cosine from the peak to its last fraction. `step` counts from 0.
 float learning_rate_at(const OptimizerOptions& options, std::uint64_t step) noexcept;
+
+/// Adam's constants for step number `count` (from 1), the gradient clipped to the largest norm.
+AdamStep adam_step(const OptimizerOptions& options, std::uint64_t count, double gradient_norm,
+                   float rate) noexcept;
 
 /// Everything that training changes.
 struct TrainingState {
@@ -65,7 +70,7 @@ private:
         double square = 0;
     };
     void add_gradients();
-    void move(TrainingState& state, const OptimizerOptions& options, float scale, float rate);
+    void move(TrainingState& state, const OptimizerOptions& options, const AdamStep& step);
 
     Shape shape_;
     Layout layout_;
