@@ -1,17 +1,14 @@
 #include "train/train.h"
 
-#include <atomic>
 #include <charconv>
-#include <chrono>
 #include <cmath>
-#include <csignal>
-#include <cstdio>
 #include <memory>
-#include <optional>
 
 #include <fmt/format.h>
 
 #include "app/commands.h"
+#include "app/train_lora.h"
+#include "app/train_watch.h"
 #include "base/json.h"
 #include "train/shape.h"
 #include "train/tokenizer.h"
@@ -37,91 +34,6 @@ struct TrainOptions {
     std::uint32_t batch = 0;
     std::uint32_t patience = 0;
     std::uint32_t vocabulary = 8192;
-};
-
-/// Ctrl-C asks for a checkpoint; a second one ends the process at once, as it always does.
-std::atomic<bool> interrupted = false;
-
-void interrupt(int signal) {
-    interrupted = true;
-    std::signal(signal, SIG_DFL);
-}
-
-std::string clock_text(double seconds) {
-    const auto whole = static_cast<long>(std::max(seconds, 0.0));
-    return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
-}
-
-class TerminalWatch final : public train::Watch {
-public:
-    explicit TerminalWatch(const Terminal& terminal) : terminal_(terminal) {
-        interrupted = false;
-        std::signal(SIGINT, interrupt);
-        std::signal(SIGTERM, interrupt);
-    }
-    TerminalWatch(const TerminalWatch&) = delete;
-    TerminalWatch& operator=(const TerminalWatch&) = delete;
-    TerminalWatch(TerminalWatch&&) = delete;
-    TerminalWatch& operator=(TerminalWatch&&) = delete;
-    ~TerminalWatch() override {
-        std::signal(SIGINT, SIG_DFL);
-        std::signal(SIGTERM, SIG_DFL);
-    }
-
-    void prepare(const char* what, std::uint64_t done, std::uint64_t total) override {
-        if (!bar_ || what != preparing_) {
-            bar_.reset();
-            bar_.emplace(word_of(what));
-            preparing_ = what;
-        }
-        bar_->show(done, total);
-    }
-
-    void progress(const train::Progress& now) override {
-        bar_.reset();
-        // On a terminal a line that renews itself, elsewhere one every half minute.
-        const auto time = std::chrono::steady_clock::now();
-        const bool last = now.step == now.steps;
-        const auto pause = standard_error_is_terminal() ? std::chrono::milliseconds(500)
-                                                        : std::chrono::seconds(30);
-        if (!last && time - shown_ < pause) return;
-        shown_ = time;
-        if (terminal_.json) {
-            terminal_.line(
-                to_text(json::value(json::object{{"step", now.step},
-                                                 {"steps", now.steps},
-                                                 {"tokens", now.tokens},
-                                                 {"loss", now.loss},
-                                                 {"held_out_loss", now.held_out_loss},
-                                                 {"tokens_per_second", now.tokens_per_second},
-                                                 {"seconds_left", now.seconds_left}})));
-            return;
-        }
-        const std::string line = fmt::format(
-            "{} {}/{}  {} {:.3f}  {} {:.3f}  {:.0f} token/s  {} {}", terminal_.say("step", "passo"),
-            now.step, now.steps, terminal_.say("loss", "perdita"), now.loss,
-            terminal_.say("held-out", "di controllo"), now.held_out_loss, now.tokens_per_second,
-            terminal_.say("left", "restano"), clock_text(now.seconds_left));
-        if (standard_error_is_terminal()) {
-            std::fputs(("\r\x1b[K" + line + (last ? "\n" : "")).c_str(), stderr);
-        } else {
-            std::fputs((line + "\n").c_str(), stderr);
-        }
-    }
-
-    bool stop() override { return interrupted; }
-
-private:
-    std::string word_of(std::string_view what) const {
-        if (what == "reading") return std::string(terminal_.say("reading", "lettura"));
-        if (what == "measuring") return std::string(terminal_.say("measuring", "misura"));
-        return std::string(terminal_.say("evaluating", "valutazione"));
-    }
-
-    const Terminal& terminal_;
-    std::optional<ProgressBar> bar_;
-    const char* preparing_ = nullptr;
-    std::chrono::steady_clock::time_point shown_{};
 };
 
 /// FILE or FILE=WEIGHT.
@@ -219,6 +131,8 @@ Result<void> train_base(const General& general, const TrainOptions& options) {
 }
 
 Result<void> resume(const General& general, const TrainOptions& options) {
+    TRY(const bool adapter, resume_lora_run(general, options.run));
+    if (adapter) return {};
     TerminalWatch watch(general.terminal);
     TRY(const train::Outcome outcome, train::resume(options.run, watch));
     tell(general.terminal, outcome, options.run);
@@ -344,6 +258,7 @@ void add_train(Command& root) {
     const auto options = std::make_shared<TrainOptions>();
     declare_tokenizer(command, options);
     declare_base(command, options);
+    declare_train_lora(command);
     Command going_on = command.add("resume", {"Go on with a run from its last checkpoint",
                                               "Riprende un addestramento dall'ultimo salvataggio"});
     going_on.argument("run", options->run, {"its folder", "la sua cartella"});

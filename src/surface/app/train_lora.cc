@@ -1,0 +1,348 @@
+#include "app/train_lora.h"
+
+#include <cmath>
+#include <ctime>
+#include <memory>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "adapters/registry.h"
+#include "app/text_coder.h"
+#include "app/train_watch.h"
+#include "base/json.h"
+#include "models/catalogue.h"
+#include "train/lora.h"
+
+namespace molly::app {
+namespace {
+
+struct AdapterRun {
+    std::string base, data, held_out, from, out, name, domain, version;
+    std::string modules = "all";
+    std::string precision = "auto";
+    std::string license;
+    double alpha = 0, dropout = 0, epochs = 3, steps = 0, learning_rate = 0;
+    double beta = 0.1, sft_weight = 0, held_out_share = 0.1, checkpoint_minutes = 2;
+    std::uint32_t rank = 16, batch = 0, context = 0, seed = 1, threads = 0, patience = 3;
+    bool keep_current = false;
+};
+
+/// What registering needs beside what the training says; it travels with the run.
+struct Wish {
+    std::string domain;
+    std::string version;
+    bool promote = true;
+
+    std::string text() const {
+        return to_text(
+            json::object{{"domain", domain}, {"version", version}, {"promote", promote}});
+    }
+    static Wish from(const std::string& text) {
+        Wish out;
+        const auto parsed = parse_json(text);
+        const json::object* in = parsed ? parsed->if_object() : nullptr;
+        if (in == nullptr) return out;
+        const auto word = [in](const char* key) {
+            const json::value* value = in->if_contains(key);
+            return value != nullptr && value->is_string() ? std::string(value->get_string())
+                                                          : std::string();
+        };
+        out.domain = word("domain");
+        out.version = word("version");
+        const json::value* promote = in->if_contains("promote");
+        out.promote = promote == nullptr || !promote->is_bool() || promote->get_bool();
+        return out;
+    }
+};
+
+/// A file, or the name of a model that is here.
+Result<std::filesystem::path> find_base(const Places& places, const std::string& base) {
+    if (std::filesystem::is_regular_file(base)) return std::filesystem::path(base);
+    TRY(const auto catalogue, models::Catalogue::open(places.data));
+    TRY(const models::Model model, catalogue.find(base));
+    return model.file;
+}
+
+/// The version after the highest of a name; 1.0.0 for a new one.
+Result<std::string> next_version(const adapters::Registry& registry, const std::string& name) {
+    const auto entries = registry.list(name);
+    if (!entries && entries.error().code() == ErrorCode::not_found) return std::string("1.0.0");
+    if (!entries) return fail(entries.error());
+    std::string highest;
+    for (const adapters::Entry& entry : *entries)
+        if (highest.empty() || adapters::compare_versions(entry.manifest.version, highest) > 0)
+            highest = entry.manifest.version;
+    if (highest.empty()) return std::string("1.0.0");
+    const std::size_t first = highest.find('.');
+    const std::size_t second = highest.find('.', first + 1);
+    if (first == std::string::npos || second == std::string::npos) return std::string("1.0.0");
+    const unsigned long minor = std::stoul(highest.substr(first + 1, second - first - 1));
+    return fmt::format("{}.{}.0", highest.substr(0, first), minor + 1);
+}
+
+adapters::Manifest manifest_of(const train::LoraOutcome& outcome, const Wish& wish) {
+    adapters::Manifest out;
+    out.name = outcome.name;
+    out.version = wish.version;
+    out.domain = wish.domain;
+    out.base.hash = outcome.base_hash;
+    if (const auto known = domain::sensitivity_from(outcome.facts.label_class))
+        out.label.sensitivity = *known;
+    adapters::Training& training = out.training;
+    training.method = outcome.method == train::Method::pairs ? "dpo" : "lora";
+    training.tool = "molly " MOLLY_VERSION;
+    training.finished = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+    training.examples_hash = outcome.facts.hash;
+    training.examples = outcome.rows;
+    training.tokens = outcome.last.tokens;
+    training.steps = outcome.last.step;
+    training.seed = outcome.seed;
+    training.details["learning_rate"] = fmt::format("{:g}", outcome.learning_rate);
+    if (!outcome.license.empty()) training.details["license"] = outcome.license;
+    for (const auto& [license, rows] : outcome.facts.licenses)
+        training.details["teacher " + license] = fmt::format("{} rows", rows);
+    if (outcome.held_out_rows == 0) return out;
+    adapters::Evaluation measured;
+    measured.set = "held-out rows";
+    measured.metric = outcome.method == train::Method::pairs ? "preference_loss" : "loss";
+    measured.base = outcome.held_out_base;
+    measured.adapter = outcome.held_out_adapter;
+    measured.examples = outcome.held_out_rows;
+    out.evaluation.push_back(measured);
+    return out;
+}
+
+void tell(const Terminal& terminal, const train::LoraOutcome& outcome,
+          const adapters::Manifest& manifest, const std::string& base) {
+    if (terminal.json) {
+        json::object out;
+        out["finished"] = true;
+        out["adapter"] = manifest.id();
+        out["model"] = base + "/" + manifest.name;
+        out["file"] = outcome.adapter.string();
+        out["hash"] = manifest.hash;
+        out["steps"] = outcome.last.step;
+        out["rows"] = outcome.rows;
+        out["held_out_rows"] = outcome.held_out_rows;
+        out["held_out_loss_base"] = outcome.held_out_base;
+        out["held_out_loss_adapter"] = outcome.held_out_adapter;
+        if (outcome.method == train::Method::pairs) out["held_out_accuracy"] = outcome.accuracy;
+        out["left_out"] = outcome.facts.truncated;
+        terminal.line(to_text(json::value(std::move(out))));
+        return;
+    }
+    terminal.line(fmt::format("{}: {}, {} {}, {} {}", manifest.id(), outcome.adapter.string(),
+                              outcome.rows, terminal.say("rows", "righe"), outcome.last.step,
+                              terminal.say("steps", "passi")));
+    if (outcome.held_out_rows > 0) {
+        terminal.line(fmt::format("{} ({} {}): {:.3f} -> {:.3f}",
+                                  terminal.say("held-out loss", "perdita di controllo"),
+                                  outcome.held_out_rows, terminal.say("rows", "righe"),
+                                  outcome.held_out_base, outcome.held_out_adapter));
+    }
+    if (outcome.method == train::Method::pairs && outcome.held_out_rows > 0) {
+        terminal.line(fmt::format("{}: {:.0f}%",
+                                  terminal.say("held-out pairs that moved the right way",
+                                               "coppie di controllo nella direzione giusta"),
+                                  100 * outcome.accuracy));
+    }
+    if (outcome.facts.truncated > 0) {
+        terminal.note(fmt::format(
+            "{} {}", outcome.facts.truncated,
+            terminal.say("rows were longer than the context and left out (--context)",
+                         "righe più lunghe del contesto non sono state usate (--context)")));
+    }
+    terminal.note(fmt::format("{}: molly ask --model {}/{} ...",
+                              terminal.say("use it", "per usarlo"), base, manifest.name));
+}
+
+/// The base's name in the catalogue, or a hint how it gets one.
+std::string name_of_base(const Places& places, const std::string& hash) {
+    if (const auto catalogue = models::Catalogue::open(places.data)) {
+        for (const models::Model& model : catalogue->list())
+            if (model.hash == hash) return model.name;
+    }
+    return "BASE";
+}
+
+Result<void> enter(const General& general, const train::LoraOutcome& outcome,
+                   const std::filesystem::path& run) {
+    const Terminal& terminal = general.terminal;
+    if (!outcome.finished) {
+        terminal.note(fmt::format("\n{}: molly train resume {}",
+                                  terminal.say("stopped; to go on", "fermato; per continuare"),
+                                  run.string()));
+        return {};
+    }
+    const Places places = find_places(general.places);
+    Wish wish = Wish::from(outcome.tag);
+    if (wish.version.empty()) {
+        TRY(const auto registry, adapters::Registry::open(places.data));
+        TRY(wish.version, next_version(*registry, outcome.name));
+    }
+    adapters::ImportOptions importing;
+    importing.base = outcome.base;
+    importing.promote = wish.promote;
+    TRY(const adapters::Manifest manifest,
+        adapters::import_adapter(places.data, outcome.adapter, manifest_of(outcome, wish),
+                                 importing));
+    tell(terminal, outcome, manifest, name_of_base(places, outcome.base_hash));
+    return {};
+}
+
+train::LoraOptions options_of(const AdapterRun& run, train::Method method) {
+    train::LoraOptions out;
+    out.data = run.data;
+    out.held_out = run.held_out;
+    out.from = run.from;
+    out.name = run.name;
+    out.method = method;
+    out.rank = run.rank;
+    out.alpha = run.alpha;
+    out.dropout = run.dropout;
+    out.modules = run.modules;
+    out.epochs = run.epochs;
+    out.steps = static_cast<std::uint64_t>(run.steps);
+    out.batch = run.batch;
+    out.context = run.context;
+    out.learning_rate = run.learning_rate;
+    out.beta = run.beta;
+    out.sft_weight = run.sft_weight;
+    out.held_out_share = run.held_out_share;
+    out.precision = run.precision;
+    out.license = run.license;
+    out.seed = run.seed;
+    out.threads = run.threads;
+    out.patience = run.patience;
+    out.checkpoint_minutes = run.checkpoint_minutes;
+    return out;
+}
+
+/// A folder of its own for every run of a name.
+std::filesystem::path free_folder(const Places& places, const std::string& name) {
+    const auto under = places.data / "training";
+    for (int number = 1;; ++number) {
+        auto folder = under / fmt::format("{}-{}", name, number);
+        if (!std::filesystem::exists(folder / "run.json")) return folder;
+    }
+}
+
+Result<void> train_adapter(const General& general, const AdapterRun& run, train::Method method) {
+    const Places places = find_places(general.places);
+    train::LoraOptions options = options_of(run, method);
+    TRY(options.base, find_base(places, run.base));
+    if (!run.version.empty()) TRY_DO(adapters::check_version(run.version));
+    options.out = run.out.empty() ? free_folder(places, run.name) : std::filesystem::path(run.out);
+    TRY(const auto coder, ModelCoder::open(options.base));
+    options.tag = Wish{run.domain, run.version, !run.keep_current}.text();
+    TerminalWatch watch(general.terminal);
+    TRY(const train::LoraOutcome outcome, train::train_lora(options, *coder, watch));
+    return enter(general, outcome, options.out);
+}
+
+void declare_common(Command& command, const std::shared_ptr<AdapterRun>& run, Text data) {
+    command
+        .required_option("--base", run->base,
+                         {"GGUF file, or name of a model that is here (molly models list)",
+                          "file GGUF, o nome di un modello presente (molly models list)"})
+        .required_option("--data", run->data, data)
+        .required_option("--name", run->name, {"of the adapter", "dell'adattatore"})
+        .option(
+            "--held-out", run->held_out,
+            {"JSONL to measure on (a share of --data)", "JSONL di controllo (una quota di --data)"})
+        .option("--held-out-share", run->held_out_share,
+                {"of --data, when no file is given (0.1)", "di --data, senza un file (0,1)"})
+        .option("--rank", run->rank, {"1 to 256 (16)", "da 1 a 256 (16)"}, 256)
+        .option("--alpha", run->alpha,
+                {"scale times rank (twice the rank)", "scala per rango (il doppio del rango)"})
+        .option("--modules", run->modules,
+                {"all, attention, feed_forward, or query,key,value,output,gate,up,down (all)",
+                 "all, attention, feed_forward, o query,key,value,output,gate,up,down (all)"})
+        .option("--epochs", run->epochs, {"times through the data (3)", "passate sui dati (3)"})
+        .option("--steps", run->steps, {"instead of epochs", "invece delle epoche"})
+        .option("--batch", run->batch,
+                {"rows or pairs of one step (what suits the data)",
+                 "righe o coppie di un passo (secondo i dati)"},
+                4096)
+        .option("--context", run->context,
+                {"tokens of a row (what the data needs)", "token di una riga (secondo i dati)"},
+                1U << 20U)
+        .option("--learning-rate", run->learning_rate, {"at its peak", "al massimo"})
+        .option("--from", run->from,
+                {"GGUF adapter to go on from", "adattatore GGUF da cui partire"})
+        .option("--patience", run->patience,
+                {"evaluations without a better held-out loss before it ends early (3; 0: never)",
+                 "valutazioni senza miglioramento prima di finire in anticipo (3; 0: mai)"},
+                1'000'000)
+        .option("--seed", run->seed, {"of everything random (1)", "di tutto il caso (1)"},
+                0xFFFF'FFFFU)
+        .option("--threads", run->threads, {"0: one per core", "0: uno per core"}, 1024)
+        .choice("--precision", run->precision,
+                {"of products: bf16 where the processor has it (auto)",
+                 "dei prodotti: bf16 dove il processore lo ha (auto)"},
+                "auto f32 bf16")
+        .option("--checkpoint-minutes", run->checkpoint_minutes,
+                {"between checkpoints (2)", "fra un salvataggio e l'altro (2)"})
+        .option("--out", run->out,
+                {"folder of the run (in the data folder)",
+                 "cartella dell'addestramento (nella cartella dei dati)"})
+        .option("--adapter-version", run->version,
+                {"of the adapter (the next one)", "dell'adattatore (la prossima)"})
+        .option("--domain", run->domain,
+                {"what it is good at, for the router", "in che cosa è bravo, per l'instradamento"})
+        .option("--license", run->license, {"of the weights", "dei pesi"})
+        .flag("--keep-current", run->keep_current,
+              {"register it without putting it into service",
+               "registralo senza metterlo in servizio"});
+}
+
+}  // namespace
+
+Result<bool> resume_lora_run(const General& general, const std::string& run) {
+    TRY(const auto base, train::lora_base(run));
+    if (base.empty()) return false;
+    TRY(const auto coder, ModelCoder::open(base));
+    TerminalWatch watch(general.terminal);
+    TRY(const train::LoraOutcome outcome, train::resume_lora(run, *coder, watch));
+    TRY_DO(enter(general, outcome, run));
+    return true;
+}
+
+void declare_train_lora(Command& train) {
+    const auto answers = std::make_shared<AdapterRun>();
+    Command lora = train.add(
+        "lora", {"Train an adapter on answers (SFT)", "Addestra un adattatore su risposte (SFT)"});
+    declare_common(lora, answers,
+                   {"JSONL: {\"messages\": [...]} or {\"prompt\": ..., \"completion\": ...}",
+                    "JSONL: {\"messages\": [...]} o {\"prompt\": ..., \"completion\": ...}"});
+    lora.option("--dropout", answers->dropout,
+                {"share, 0 to below 1 (0)", "quota, da 0 a meno di 1 (0)"})
+        .examples({"  molly train lora --base molly-nano --data tickets.jsonl --name tickets\n"
+                   "  molly ask --model molly-nano/tickets \"...\"\n",
+                   "  molly train lora --base molly-nano --data ticket.jsonl --name ticket\n"
+                   "  molly ask --model molly-nano/ticket \"...\"\n"});
+    lora.run([&general = lora.general(), answers] {
+        return finish(general, train_adapter(general, *answers, train::Method::answers));
+    });
+    const auto pairs = std::make_shared<AdapterRun>();
+    Command dpo = train.add("dpo", {"Train an adapter on preferences (DPO)",
+                                    "Addestra un adattatore su preferenze (DPO)"});
+    declare_common(dpo, pairs,
+                   {"JSONL: {\"prompt\": ..., \"chosen\": ..., \"rejected\": ...}",
+                    "JSONL: {\"prompt\": ..., \"chosen\": ..., \"rejected\": ...}"});
+    dpo.option("--beta", pairs->beta,
+               {"how far it may move from the base: lower is further (0.1)",
+                "quanto può allontanarsi dalla base: meno è più (0,1)"})
+        .option("--sft-weight", pairs->sft_weight,
+                {"of the chosen answer's own loss (0)", "della perdita della risposta scelta (0)"})
+        .examples({"  molly train dpo --base molly-nano --data pairs.jsonl --name tickets \\\n"
+                   "      --from tickets.gguf\n",
+                   "  molly train dpo --base molly-nano --data coppie.jsonl --name ticket \\\n"
+                   "      --from ticket.gguf\n"});
+    dpo.run([&general = dpo.general(), pairs] {
+        return finish(general, train_adapter(general, *pairs, train::Method::pairs));
+    });
+}
+
+}  // namespace molly::app
