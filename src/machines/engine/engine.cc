@@ -6,6 +6,7 @@
 #include <fstream>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -14,6 +15,7 @@
 #include "base/coroutine.h"
 #include "base/log.h"
 #include "base/promise.h"
+#include "engine/internal/adapter_lane.h"
 #include "engine/internal/chat_format.h"
 #include "engine/internal/job.h"
 #include "engine/internal/model.h"
@@ -104,27 +106,45 @@ public:
         : model_(std::move(model)), format_(std::move(format)), limits_(std::move(limits)) {}
     LocalEngine(const LocalEngine&) = delete;
     LocalEngine& operator=(const LocalEngine&) = delete;
-    ~LocalEngine() override = default;
+    ~LocalEngine() override {
+        if (hot_) hot_->stop();
+    }
 
     Result<void> start();
-    Task<Result<void>> generate(const domain::Request& request, DeltaSink& sink) override;
+    Task<Result<void>> generate(const domain::Request& request, DeltaSink& sink) override {
+        return answer(request, std::nullopt, sink);
+    }
+    Task<Result<void>> generate_with(const domain::Request& request, AdapterUse adapter,
+                                     DeltaSink& sink) override {
+        return answer(request, std::move(adapter), sink);
+    }
     Task<Result<Embeddings>> embed(const domain::Request& request) override;
     const Description& describe() const noexcept override { return model_->description(); }
     Load load() const noexcept override {
-        return {.running = runner_->running(), .waiting = runner_->waiting() + worker_->waiting()};
+        return {.running = runner_->running(),
+                .waiting = runner_->waiting() + worker_->waiting() + loader_->waiting()};
     }
+    AdapterMemory adapters() const override;
+    void drop_adapter(const std::string& hash) override { hot_->drop(hash); }
 
 private:
     Result<void> check_room() const;
-    void prepare(const domain::Request& request, const std::shared_ptr<Stream>& stream);
+    Task<Result<void>> answer(const domain::Request& request, std::optional<AdapterUse> adapter,
+                              DeltaSink& sink);
+    void prepare(const domain::Request& request, const std::optional<AdapterUse>& adapter,
+                 const std::shared_ptr<Stream>& stream);
+    Result<void> take_adapter(const domain::Request& request, const AdapterUse& adapter, Job& job);
     Result<std::vector<std::vector<Token>>> read_inputs(const domain::Request& request) const;
 
     std::unique_ptr<Model> model_;
     std::unique_ptr<ChatFormat> format_;
     Limits limits_;
     std::unique_ptr<Preparer> preparer_;
+    std::unique_ptr<AdapterLane> lane_;
+    std::shared_ptr<HotSet> hot_;
     std::shared_ptr<Runner> runner_;
-    std::unique_ptr<Worker> worker_;  // last: it uses all of the above
+    std::unique_ptr<Worker> worker_;  // the last two: they use all of the above
+    std::unique_ptr<Worker> loader_;  // waits for adapters, so that nobody else has to
 };
 
 /// Fewer sequences, then a shorter context, until keys and values take half of the free memory at
@@ -142,7 +162,9 @@ void fit_to_memory(const Model& model, Limits& limits) {
 }
 
 /// Lowers the limits to what the model was trained for and what memory holds, and makes a context.
-Result<ContextPtr> make_context(const Model& model, Limits& limits, std::uint32_t threads) {
+Result<ContextPtr> make_context(const Model& model, Limits& limits, std::uint32_t threads,
+                                AdapterLane& lane) {
+    const auto scope = lane.scope();
     limits.sequences_max = std::clamp<std::uint32_t>(limits.sequences_max, 1, 64);
     limits.step_tokens_max = std::max(limits.step_tokens_max, limits.sequences_max);
     limits.context_tokens_max =
@@ -182,13 +204,18 @@ std::uint32_t choose_threads(const Model& model, const Limits& limits) {
 
 Result<void> LocalEngine::start() {
     const std::uint32_t threads = choose_threads(*model_, limits_);
-    TRY(auto context, make_context(*model_, limits_, threads));
+    lane_ = std::make_unique<AdapterLane>(model_->handle());
+    TRY(auto context, make_context(*model_, limits_, threads, *lane_));
+    lane_->settle(limits_.adapter_route);
     Description& description = model_->description();
     description.context_tokens_max = limits_.context_tokens_max;
     description.tools = format_->tools();
     preparer_ = std::make_unique<Preparer>(*model_, *format_, limits_);
-    runner_ = std::make_shared<Runner>(*model_, std::move(context), limits_, threads);
+    hot_ = lane_->make_hot_set(limits_.adapter_bytes_max != 0 ? limits_.adapter_bytes_max
+                                                              : memory_available() / 4);
+    runner_ = std::make_shared<Runner>(*model_, std::move(context), limits_, threads, *lane_);
     worker_ = std::make_unique<Worker>();
+    loader_ = std::make_unique<Worker>();
     log_event(LogLevel::info, "model_loaded",
               {{"name", description.name},
                {"threads", threads},
@@ -204,18 +231,45 @@ Result<void> LocalEngine::check_room() const {
                     .retry_after(std::chrono::seconds(1)));
 }
 
-void LocalEngine::prepare(const domain::Request& request, const std::shared_ptr<Stream>& stream) {
+AdapterMemory LocalEngine::adapters() const {
+    AdapterMemory memory = hot_->state();
+    memory.together = lane_->together();
+    memory.kernel = lane_->kernel();
+    memory.layers = lane_->layers();
+    return memory;
+}
+
+Result<void> LocalEngine::take_adapter(const domain::Request& request, const AdapterUse& adapter,
+                                       Job& job) {
+    const auto wanted = [&] { return !job.cancelled() && request.deadline > system_clock().now(); };
+    TRY(job.adapter, hot_->take(adapter, wanted));
+    job.adapter_scale = adapter.scale;
+    return {};
+}
+
+void LocalEngine::prepare(const domain::Request& request, const std::optional<AdapterUse>& adapter,
+                          const std::shared_ptr<Stream>& stream) {
     if (stream->abandoned.load(std::memory_order_acquire)) return;
     auto job = preparer_->prepare(request);
-    if (!job) {
-        stream->send({.delta = {}, .error = std::move(job).error(), .last = true});
+    std::optional<Error> error;
+    if (job) {
+        (*job)->stream = stream;
+        if (adapter) {
+            if (auto taken = take_adapter(request, *adapter, **job); !taken)
+                error = std::move(taken).error();
+        }
+    } else {
+        error = std::move(job).error();
+    }
+    if (error) {
+        stream->send({.delta = {}, .error = std::move(error), .last = true});
         return;
     }
-    (*job)->stream = stream;
     runner_->submit(*std::move(job));
 }
 
-Task<Result<void>> LocalEngine::generate(const domain::Request& request, DeltaSink& sink) {
+Task<Result<void>> LocalEngine::answer(const domain::Request& request,
+                                       std::optional<AdapterUse> adapter, DeltaSink& sink) {
     CO_TRY_DO(check_room());
     const auto stream = std::make_shared<Stream>();
     const Reader reader(stream, runner_);
@@ -224,7 +278,8 @@ Task<Result<void>> LocalEngine::generate(const domain::Request& request, DeltaSi
         if (const auto alive = runner.lock()) alive->nudge();
     });
     const auto copy = std::make_shared<const domain::Request>(request);
-    worker_->post([this, copy, stream] { prepare(*copy, stream); });
+    Worker& worker = adapter && !hot_->ready(adapter->hash) ? *loader_ : *worker_;
+    worker.post([this, copy, use = std::move(adapter), stream] { prepare(*copy, use, stream); });
     for (;;) {
         Event event = co_await stream->events.receive();
         reader.took_one();
@@ -280,6 +335,11 @@ Task<Result<Embeddings>> LocalEngine::embed(const domain::Request& request) {
 }
 
 }  // namespace
+
+Task<Result<void>> Engine::generate_with(const domain::Request& /*request*/, AdapterUse /*adapter*/,
+                                         DeltaSink& /*sink*/) {
+    co_return fail(ErrorCode::unsupported, "this engine runs no adapters");
+}
 
 Result<std::unique_ptr<Engine>> Engine::open(const std::filesystem::path& model, Limits limits) {
     if (limits.backends.empty()) limits.backends = MOLLY_LLAMA_LIBRARIES;

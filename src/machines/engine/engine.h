@@ -15,6 +15,12 @@
 
 namespace molly::engine {
 
+/// How requests with different adapters are computed.
+enum class AdapterRoute : std::uint8_t {
+    automatic,      ///< together where that works, else one after the other
+    one_at_a_time,  ///< in turns, each adapter alone, through llama.cpp's own interface
+};
+
 struct Limits {
     std::uint32_t sequences_max = 8;
     std::uint32_t step_tokens_max = 512;  ///< prompt and answer tokens in one forward pass
@@ -24,6 +30,32 @@ struct Limits {
     std::uint32_t answer_tokens_default = 1024;  ///< when the caller gives no maximum
     std::uint32_t threads = 0;                   ///< 0: the cores that are free
     std::filesystem::path backends;              ///< folder of the ggml backends; empty: as built
+    std::uint64_t adapter_bytes_max = 0;  ///< memory for adapters; 0: a quarter of what is free
+    AdapterRoute adapter_route = AdapterRoute::automatic;
+};
+
+/// The adapter of one request.
+struct AdapterUse {
+    std::string id;              ///< for messages: `law@1.0.0`
+    std::string hash;            ///< of its content; equal ones share memory
+    std::filesystem::path file;  ///< a GGUF LoRA file that never changes
+    float scale = 1;
+    bool pinned = false;  ///< stays in memory
+};
+
+/// The adapters in memory at one moment, and what was counted since the start.
+struct AdapterMemory {
+    bool together = false;     ///< different adapters share a forward pass
+    std::string kernel;        ///< the instruction set that computes them
+    std::uint32_t layers = 0;  ///< linear layers that an adapter may change
+    std::uint32_t hot = 0;     ///< adapters in memory
+    std::uint64_t bytes = 0;   ///< that they take
+    std::uint64_t bytes_max = 0;
+    std::uint32_t waiting = 0;  ///< requests that wait for room
+    std::uint64_t hits = 0;
+    std::uint64_t loads = 0;
+    std::uint64_t evictions = 0;
+    double load_ms_last = 0;
 };
 
 /// What the loaded model is.
@@ -73,11 +105,19 @@ public:
     /// compile), exhausted (inbox full), deadline_exceeded, cancelled, unsupported.
     virtual Task<Result<void>> generate(const domain::Request& request, DeltaSink& sink) = 0;
 
+    /// The same with an adapter: loaded when it is not in memory, held until the answer is
+    /// complete. Errors: also not_found, conflict (made for another base), corrupt.
+    virtual Task<Result<void>> generate_with(const domain::Request& request, AdapterUse adapter,
+                                             DeltaSink& sink);
+
     /// Vectors of `request.inputs`. Errors: as generate.
     virtual Task<Result<Embeddings>> embed(const domain::Request& request) = 0;
 
     virtual const Description& describe() const noexcept = 0;
     virtual Load load() const noexcept = 0;
+    virtual AdapterMemory adapters() const { return {}; }
+    /// Gives an adapter's memory back as soon as no request uses it.
+    virtual void drop_adapter(const std::string& /*hash*/) {}
 };
 
 }  // namespace molly::engine

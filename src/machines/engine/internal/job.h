@@ -14,6 +14,7 @@
 #include "domain/response.h"
 #include "engine/internal/answer_text.h"
 #include "engine/internal/chat_format.h"
+#include "engine/internal/hot_set.h"
 #include "engine/internal/sampler.h"
 
 namespace molly::engine {
@@ -52,6 +53,8 @@ struct Job {
     std::unique_ptr<AnswerReader> reader;  // null: the text is the answer
     AnswerText text{{}};
     std::unordered_set<Token> visible;  // control tokens that the reader wants to see
+    AdapterHold adapter;                // none: the base alone
+    float adapter_scale = 1;
 
     bool cancelled() const noexcept {
         return stream->abandoned.load(std::memory_order_acquire) ||

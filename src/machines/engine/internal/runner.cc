@@ -22,9 +22,11 @@ Error stopped() {
 
 }  // namespace
 
-Runner::Runner(const Model& model, ContextPtr context, const Limits& limits, std::uint32_t threads)
+Runner::Runner(const Model& model, ContextPtr context, const Limits& limits, std::uint32_t threads,
+               AdapterLane& adapters)
     : model_(model),
       limits_(limits),
+      adapters_(adapters),
       context_(std::move(context)),
       embedder_(model, threads),
       batch_(limits.step_tokens_max),
@@ -131,6 +133,7 @@ void Runner::drop_ended() {
 bool Runner::step() {
     std::vector<std::size_t> slots;
     std::vector<SequenceView> views;
+    std::vector<AdapterStep> steps(slots_.size());
     for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
         if (!slots_[slot]) continue;
         const Sequence& sequence = *slots_[slot];
@@ -138,14 +141,17 @@ bool Runner::step() {
         views.push_back(
             {.prompt_left = static_cast<std::uint32_t>(sequence.job->prompt.size()) - sequence.fed,
              .paused = sequence.job->stream->full()});
+        steps[slot] = {.adapter = sequence.job->adapter.get(),
+                       .scale = sequence.job->adapter_scale};
     }
+    adapters_.choose(slots, steps, views);
     const auto plan = plan_step(views, {.tokens_max = limits_.step_tokens_max});
     fill_batch(slots, plan);
     if (batch_.size() == 0) {
         const std::scoped_lock lock(mutex_);
         return !between_.empty();
     }
-    const int failed = llama_decode(context_.get(), batch_.view());
+    const int failed = adapters_.decode(*context_, batch_.view(), std::move(steps));
     if (failed != 0) {
         log_event(LogLevel::error, "engine_step_failed", {{"code", failed}});
         for (std::size_t i = 0; i < slots.size(); ++i) {

@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "engine/engine.h"
+#include "engine/internal/adapter_lane.h"
 #include "engine/internal/batch.h"
 #include "engine/internal/embedder.h"
 #include "engine/internal/job.h"
@@ -21,8 +22,9 @@ namespace molly::engine {
 
 class Runner {
 public:
-    /// Takes a context that was made with `limits.sequences_max` sequences.
-    Runner(const Model& model, ContextPtr context, const Limits& limits, std::uint32_t threads);
+    /// Takes a context that was made with `limits.sequences_max` sequences, in the graph's scope.
+    Runner(const Model& model, ContextPtr context, const Limits& limits, std::uint32_t threads,
+           AdapterLane& adapters);
     Runner(const Runner&) = delete;
     Runner& operator=(const Runner&) = delete;
     ~Runner();
@@ -66,6 +68,7 @@ private:
 
     const Model& model_;
     const Limits& limits_;
+    AdapterLane& adapters_;
     ContextPtr context_;
     Embedder embedder_;
     Batch batch_;

@@ -1,0 +1,183 @@
+#include "engine/internal/adapter_graph.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <ggml.h>
+#include <llama-adapter.h>
+#include <llama-batch.h>
+#include <llama-graph.h>
+
+namespace molly::engine {
+namespace {
+
+thread_local AdapterGraph* current_graph = nullptr;
+
+}  // namespace
+
+class AdapterGraph::Input final : public llm_graph_input_i {
+public:
+    explicit Input(AdapterGraph& graph) : graph_(graph), signature_(graph.signature_) {}
+
+    void set_input(const llama_ubatch* ubatch) override { graph_.see(*ubatch); }
+    bool can_reuse(const llm_graph_params& /*params*/) override {
+        return signature_ == graph_.signature_;
+    }
+
+private:
+    AdapterGraph& graph_;
+    std::uint32_t signature_;
+};
+
+AdapterGraph::Scope::Scope(AdapterGraph& graph) : before_(std::exchange(current_graph, &graph)) {}
+AdapterGraph::Scope::~Scope() {
+    current_graph = before_;
+}
+
+void AdapterGraph::set_step(std::vector<AdapterStep> by_sequence) {
+    step_ = std::move(by_sequence);
+    touched_.assign(layers_.size(), false);
+    for (const AdapterStep& sequence : step_) {
+        if (sequence.adapter == nullptr) continue;
+        for (std::uint32_t layer = 0; layer < layers_.size(); ++layer)
+            if (sequence.adapter->pair(layer) != nullptr) touched_[layer] = true;
+    }
+    const auto next = static_cast<std::uint32_t>(signatures_.size());
+    signature_ = signatures_.emplace(touched_, next).first->second;
+}
+
+std::uint32_t AdapterGraph::note(const ggml_tensor& weight, bool usable) {
+    constexpr auto none = UINT32_MAX;
+    const auto known = by_name_.find(std::string_view(ggml_get_name(&weight)));
+    if (known != by_name_.end()) {
+        if (!frozen_ && !usable) layers_[known->second].usable = false;
+        return known->second;
+    }
+    if (frozen_) return none;
+    const auto layer = static_cast<std::uint32_t>(layers_.size());
+    layers_.push_back({.name = ggml_get_name(&weight),
+                       .in = static_cast<std::uint64_t>(weight.ne[0]),
+                       .out = static_cast<std::uint64_t>(weight.ne[1]),
+                       .usable = usable});
+    by_name_.emplace(layers_.back().name, layer);
+    by_layer_.resize(layers_.size() * 2, nullptr);
+    return layer;
+}
+
+AdapterGraph::Operation* AdapterGraph::operation(std::uint32_t layer, bool outputs) {
+    Operation*& found = by_layer_[std::size_t{layer} * 2 + (outputs ? 1 : 0)];
+    if (found == nullptr) {
+        operations_.push_back({.graph = this, .layer = layer, .outputs = outputs});
+        found = &operations_.back();
+    }
+    return found;
+}
+
+ggml_tensor* AdapterGraph::add_delta(const llm_graph_context& context, ggml_tensor* weight,
+                                     ggml_tensor* input, ggml_tensor* output) {
+    auto& inputs = context.res->inputs;
+    const bool joined = std::ranges::any_of(inputs, [](const llm_graph_input_ptr& one) {
+        return dynamic_cast<const Input*>(one.get()) != nullptr;
+    });
+    if (!joined) context.res->add_input(std::make_unique<Input>(*this));
+    const std::int64_t rows = input->ne[1];
+    const bool usable = ggml_n_dims(weight) == 2 && input->type == GGML_TYPE_F32 &&
+                        output->type == GGML_TYPE_F32 && ggml_is_matrix(input) &&
+                        input->nb[0] == sizeof(float) && output->nb[0] == sizeof(float) &&
+                        (rows == context.n_tokens || rows == context.n_outputs);
+    const std::uint32_t layer = note(*weight, usable);
+    if (!usable || layer >= touched_.size() || !touched_[layer]) return output;
+    ggml_tensor* arguments[] = {input};
+    return ggml_custom_inplace(context.ctx0, output, arguments, 1, compute, GGML_N_TASKS_MAX,
+                               operation(layer, rows != context.n_tokens));
+}
+
+void AdapterGraph::see(const llama_ubatch& batch) {
+    std::vector<std::uint32_t> sequences;
+    std::vector<std::uint32_t> wanted;
+    for (std::uint32_t token = 0; token < batch.n_tokens; ++token) {
+        const auto sequence = static_cast<std::uint32_t>(batch.seq_id[token][0]);
+        sequences.push_back(sequence);
+        if (batch.output != nullptr && batch.output[token] != 0) wanted.push_back(sequence);
+    }
+    sort(sequences, all_);
+    sort(wanted, outputs_);
+}
+
+void AdapterGraph::sort(const std::vector<std::uint32_t>& sequences, Rows& rows) const {
+    rows.rows.clear();
+    rows.scales.clear();
+    rows.segments.clear();
+    std::vector<const HotAdapter*> adapters;
+    for (const AdapterStep& sequence : step_) {
+        if (sequence.adapter == nullptr) continue;
+        if (std::ranges::find(adapters, sequence.adapter) == adapters.end())
+            adapters.push_back(sequence.adapter);
+    }
+    for (const HotAdapter* adapter : adapters) {
+        const std::size_t begin = rows.rows.size();
+        for (std::uint32_t row = 0; row < sequences.size(); ++row) {
+            const std::uint32_t sequence = sequences[row];
+            if (sequence >= step_.size() || step_[sequence].adapter != adapter) continue;
+            rows.rows.push_back(row);
+            rows.scales.push_back(step_[sequence].scale);
+        }
+        if (rows.rows.size() > begin) rows.segments.push_back({adapter, begin, rows.rows.size()});
+    }
+}
+
+void AdapterGraph::compute(ggml_tensor* output, int thread, int threads, void* operation) {
+    const auto& asked = *static_cast<const Operation*>(operation);
+    asked.graph->run(asked, *output, static_cast<std::uint32_t>(thread),
+                     static_cast<std::uint32_t>(threads));
+}
+
+/// Threads share the rows; when there are fewer rows than threads, they share the outputs.
+void AdapterGraph::run(const Operation& operation, ggml_tensor& output, std::uint32_t thread,
+                       std::uint32_t threads) const {
+    const Rows& rows = operation.outputs ? outputs_ : all_;
+    const ggml_tensor& input = *output.src[1];
+    const LoraRows matrix{.x = static_cast<const float*>(input.data),
+                          .x_stride = input.nb[1] / sizeof(float),
+                          .y = static_cast<float*>(output.data),
+                          .y_stride = output.nb[1] / sizeof(float)};
+    const std::size_t count = rows.rows.size();
+    const bool by_rows = count >= threads;
+    const std::size_t first = by_rows ? count * thread / threads : 0;
+    const std::size_t last = by_rows ? count * (thread + 1) / threads : count;
+    for (const Rows::Segment& segment : rows.segments) {
+        const std::size_t begin = std::max(first, segment.begin);
+        const std::size_t end = std::min(last, segment.end);
+        const LoraPair* pair = segment.adapter->pair(operation.layer);
+        if (begin >= end || pair == nullptr) continue;
+        const std::uint32_t blocks = pair->out / lora_lanes;
+        const std::uint32_t from = by_rows ? 0 : blocks * thread / threads * lora_lanes;
+        const std::uint32_t to = by_rows ? pair->out : blocks * (thread + 1) / threads * lora_lanes;
+        if (from == to) continue;
+        kernel_.run({.pair = pair,
+                     .rows = std::span(rows.rows).subspan(begin, end - begin),
+                     .scales = std::span(rows.scales).subspan(begin, end - begin),
+                     .out_begin = from,
+                     .out_end = to},
+                    matrix);
+    }
+}
+
+}  // namespace molly::engine
+
+/// Takes the place of llama.cpp's own, through the dynamic linker. What it does without a scope is
+/// what the original does.
+ggml_tensor* llm_graph_context::build_lora_mm(ggml_tensor* w, ggml_tensor* cur,
+                                              ggml_tensor* w_s) const {
+    ggml_tensor* output = ggml_mul_mat(ctx0, w, cur);
+    if (w_s != nullptr) output = ggml_mul(ctx0, output, w_s);
+    for (const auto& [lora, adapter_scale] : *loras) {
+        llama_adapter_lora_weight* pair = lora->get_weight(w);
+        if (pair == nullptr) continue;
+        ggml_tensor* delta = ggml_mul_mat(ctx0, pair->b, ggml_mul_mat(ctx0, pair->a, cur));
+        delta = ggml_scale(ctx0, delta, pair->get_scale(lora->alpha, adapter_scale));
+        output = ggml_add(ctx0, output, delta);
+    }
+    if (molly::engine::current_graph == nullptr) return output;
+    return molly::engine::current_graph->add_delta(*this, w, cur, output);
+}

@@ -1,0 +1,106 @@
+#pragma once
+// Lets sequences with different LoRA adapters share one forward pass. llama.cpp builds every linear
+// layer through one function of its library; this program defines that function, so the dynamic
+// linker takes ours, and ours adds an operation that gives each row its own adapter's delta. Tied
+// to the pinned version of llama.cpp: whether it is alive is counted, never assumed. Everything
+// here belongs to the engine thread, except what is said to be safe.
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/internal/hot_adapter.h"
+#include "engine/internal/lora_kernels.h"
+
+struct llama_ubatch;
+struct ggml_tensor;
+struct llm_graph_context;
+
+namespace molly::engine {
+
+/// What one sequence runs with in the next forward pass.
+struct AdapterStep {
+    const HotAdapter* adapter = nullptr;  ///< null: the base alone
+    float scale = 1;
+};
+
+class AdapterGraph {
+public:
+    explicit AdapterGraph(LoraKernelChoice kernel) : kernel_(kernel) {}
+    AdapterGraph(const AdapterGraph&) = delete;
+    AdapterGraph& operator=(const AdapterGraph&) = delete;
+    ~AdapterGraph() = default;
+
+    /// While one lives, the graphs that llama.cpp builds on this thread are this object's.
+    class Scope {
+    public:
+        explicit Scope(AdapterGraph& graph);
+        Scope(const Scope&) = delete;
+        Scope& operator=(const Scope&) = delete;
+        ~Scope();
+
+    private:
+        AdapterGraph* before_;
+    };
+
+    /// Layers that went through our function while the context was made; none: the seam is dead.
+    /// From then on no layer joins, and reading them is safe from any thread.
+    void freeze() noexcept { frozen_ = true; }
+    const std::vector<LinearLayer>& layers() const noexcept { return layers_; }
+    const char* kernel() const noexcept { return kernel_.name; }
+
+    /// What runs next. shape: [sequences]
+    void set_step(std::vector<AdapterStep> by_sequence);
+
+    /// Called by the replaced function: the layer's output with the deltas, when it gets any.
+    ggml_tensor* add_delta(const llm_graph_context& context, ggml_tensor* weight,
+                           ggml_tensor* input, ggml_tensor* output);
+
+private:
+    class Input;  // lies in the graph: hears of every micro-batch, and whether it may be used again
+
+    /// Rows of a matrix in the order of their adapters.
+    struct Rows {
+        struct Segment {
+            const HotAdapter* adapter = nullptr;
+            std::size_t begin = 0;
+            std::size_t end = 0;
+        };
+        std::vector<std::uint32_t> rows;
+        std::vector<float> scales;
+        std::vector<Segment> segments;
+    };
+    /// What the operation in the graph points to; outlives every graph.
+    struct Operation {
+        const AdapterGraph* graph = nullptr;
+        std::uint32_t layer = 0;
+        bool outputs = false;  // its rows are those tokens only whose logits are wanted
+    };
+
+    std::uint32_t note(const ggml_tensor& weight, bool usable);
+    Operation* operation(std::uint32_t layer, bool outputs);
+    void see(const llama_ubatch& batch);
+    void sort(const std::vector<std::uint32_t>& sequences, Rows& rows) const;
+    void run(const Operation& operation, ggml_tensor& output, std::uint32_t thread,
+             std::uint32_t threads) const;
+    static void compute(ggml_tensor* output, int thread, int threads, void* operation);
+
+    LoraKernelChoice kernel_;
+    bool frozen_ = false;
+    std::vector<LinearLayer> layers_;
+    std::map<std::string, std::uint32_t, std::less<>> by_name_;
+    std::deque<Operation> operations_;
+    std::vector<Operation*> by_layer_;  // shape: [layers, 2]
+
+    std::vector<AdapterStep> step_;  // shape: [sequences]
+    std::vector<bool> touched_;      // layers that some adapter of the step changes
+    std::map<std::vector<bool>, std::uint32_t> signatures_;
+    std::uint32_t signature_ = 0;  // of touched_: a graph made for another one cannot be used again
+    Rows all_;
+    Rows outputs_;
+};
+
+}  // namespace molly::engine

@@ -1,0 +1,93 @@
+#include "engine/internal/lora_kernels.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+
+namespace molly::engine {
+namespace {
+
+float half_to_float(std::uint16_t bits) {
+    const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000U) << 16U;
+    const std::uint32_t exponent = (bits >> 10U) & 31U;
+    const std::uint32_t fraction = bits & 1023U;
+    if (exponent == 0) {
+        const float value = std::ldexp(static_cast<float>(fraction), -24);
+        return sign != 0 ? -value : value;
+    }
+    // Import lets no infinity and no NaN pass.
+    const std::uint32_t wide = sign | ((exponent + 112U) << 23U) | (fraction << 13U);
+    float value = 0;
+    std::memcpy(&value, &wide, sizeof(value));
+    return value;
+}
+
+}  // namespace
+
+void pack_lora_a(const std::uint16_t* rows, std::uint32_t in, std::uint32_t rank,
+                 std::uint16_t* packed) {
+    for (std::uint32_t first = 0; first < rank; first += lora_ranks) {
+        for (std::uint32_t at = 0; at < in; at += lora_lanes) {
+            for (std::uint32_t r = first; r < first + lora_ranks; ++r, packed += lora_lanes) {
+                if (r < rank) {
+                    std::memcpy(packed, rows + std::size_t{r} * in + at, lora_lanes * 2);
+                } else {
+                    std::memset(packed, 0, lora_lanes * 2);
+                }
+            }
+        }
+    }
+}
+
+void pack_lora_b(const std::uint16_t* rows, std::uint32_t out, std::uint32_t rank,
+                 std::uint16_t* packed) {
+    const std::uint32_t padded = lora_padded_rank(rank);
+    for (std::uint32_t first = 0; first < out; first += lora_lanes) {
+        const std::uint16_t* block = rows + std::size_t{first} * rank;
+        for (std::uint32_t r = 0; r < padded; ++r) {
+            for (std::uint32_t lane = 0; lane < lora_lanes; ++lane)
+                *packed++ = r < rank ? block[std::size_t{lane} * rank + r] : std::uint16_t{0};
+        }
+    }
+}
+
+void lora_reference(const LoraTask& task, const LoraRows& matrix) {
+    const LoraPair& pair = *task.pair;
+    std::array<float, lora_rank_max> middle{};
+    for (std::size_t n = 0; n < task.rows.size(); ++n) {
+        const float* x = matrix.x + task.rows[n] * matrix.x_stride;
+        float* y = matrix.y + task.rows[n] * matrix.y_stride;
+        for (std::uint32_t r = 0; r < pair.rank; ++r) {
+            const std::uint16_t* a = pair.a + std::size_t{r / lora_ranks} * pair.in * lora_ranks +
+                                     std::size_t{r % lora_ranks} * lora_lanes;
+            float sum = 0;
+            for (std::uint32_t i = 0; i < pair.in; ++i)
+                sum +=
+                    half_to_float(
+                        a[std::size_t{i / lora_lanes} * lora_lanes * lora_ranks + i % lora_lanes]) *
+                    x[i];
+            middle[r] = sum * pair.scale * task.scales[n];
+        }
+        for (std::uint32_t o = task.out_begin; o < task.out_end; ++o) {
+            const std::uint16_t* b =
+                pair.b + std::size_t{o / lora_lanes} * pair.rank * lora_lanes + o % lora_lanes;
+            float sum = 0;
+            for (std::uint32_t r = 0; r < pair.rank; ++r)
+                sum += half_to_float(b[std::size_t{r} * lora_lanes]) * middle[r];
+            y[o] += sum;
+        }
+    }
+}
+
+LoraKernelChoice best_lora_kernel() {
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f")) return {lora_avx512, "avx512"};
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+        __builtin_cpu_supports("f16c"))
+        return {lora_avx2, "avx2"};
+#endif
+    return {lora_reference, "plain"};
+}
+
+}  // namespace molly::engine
