@@ -96,7 +96,12 @@ Result<Prepared> Pipeline::place(domain::Request request, domain::Trace& trace,
     trace.capability = annotated.capability;
     TRY(const router::Wanted wanted, router::resolve_model(model, names_, parts_.routing));
     TRY(policy::ClearedRequest cleared, rules->policy->clear(std::move(annotated)));
-    TRY(router::Plan plan, router::plan(cleared, wanted, views(), parts_.routing, trace.decision));
+    const std::string adapter =
+        wanted.adapter.empty() ? cleared.request().extensions.adapter : wanted.adapter;
+    auto planned = router::plan(cleared, wanted, views(adapter), parts_.routing, trace.decision);
+    if (!planned)
+        return fail(tell_adapters(std::move(planned).error(), adapter, cleared.request().caller));
+    router::Plan plan = *std::move(planned);
     Prepared prepared;
     prepared.cleared = std::make_shared<const policy::ClearedRequest>(std::move(cleared));
     prepared.plan = std::move(plan);
@@ -209,11 +214,24 @@ std::string_view Pipeline::third_parties() const {
     return detects() ? "open" : "no_detection";
 }
 
-std::vector<router::TargetView> Pipeline::views() const {
+/// A refusal for want of an adapter says which there are, to a key that may use them all.
+Error Pipeline::tell_adapters(Error refusal, const std::string& adapter,
+                              const domain::Caller& caller) const {
+    if (adapter.empty() || refusal.code() != ErrorCode::not_found || !caller.models.empty())
+        return refusal;
+    for (const targets::Target* target : parts_.targets) {
+        if (!target->spec().local) continue;
+        if (auto found = target->adapter(adapter); !found) return std::move(found).error();
+    }
+    return refusal;
+}
+
+std::vector<router::TargetView> Pipeline::views(const std::string& adapter) const {
     std::vector<router::TargetView> views(parts_.targets.size());
     for (std::size_t i = 0; i < views.size(); ++i) {
         views[i].spec = parts_.targets[i]->shared_spec();
         views[i].queue_depth = parts_.targets[i]->queue_depth();
+        if (!adapter.empty() && parts_.targets[i]->adapter(adapter)) views[i].adapters = {adapter};
         parts_.health.look(views[i]);
     }
     return views;

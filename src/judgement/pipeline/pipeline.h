@@ -121,8 +121,8 @@ public:
     std::string_view third_parties() const;
 
     const std::vector<targets::Target*>& targets() const noexcept { return parts_.targets; }
-    /// The targets as the router sees them now.
-    std::vector<router::TargetView> views() const;
+    /// The targets as the router sees them now, with `adapter` where they have it.
+    std::vector<router::TargetView> views(const std::string& adapter = {}) const;
 
 private:
     enum class Memory : std::uint8_t { keep, leave };
@@ -130,6 +130,8 @@ private:
     Result<void> reserve(Prepared& prepared, const members::Key& key,
                          const domain::Trace& trace) const;
     bool detects() const;
+    Error tell_adapters(Error refusal, const std::string& adapter,
+                        const domain::Caller& caller) const;
     void label_answer(domain::Trace& trace, const domain::Request& asked,
                       const domain::Response& response) const;
     Task<Result<Answered>> record(domain::Trace trace, MonoTime arrived, Prepared* prepared,

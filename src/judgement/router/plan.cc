@@ -312,8 +312,11 @@ Result<void> authorise(const domain::Caller& caller, const domain::TargetSpec& t
                                              to_string(target.tier))));
     }
     const std::vector<std::string>& models = caller.models;
+    // An adapter's name stands for all of its versions.
+    const std::string name = adapter.substr(0, adapter.find('@'));
     const auto covers = [&](const std::string& model) {
-        return model == target.id || (!adapter.empty() && model == target.id + "/" + adapter);
+        return model == target.id || (!adapter.empty() && (model == target.id + "/" + adapter ||
+                                                           model == target.id + "/" + name));
     };
     if (models.empty() || std::any_of(models.begin(), models.end(), covers)) return {};
     return fail(Error(ErrorCode::denied,

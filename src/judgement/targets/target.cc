@@ -20,6 +20,21 @@ Error misdirected(const domain::TargetSpec& sent_to, const domain::TargetSpec& t
 
 }  // namespace
 
+Result<std::string> Target::adapter(std::string_view asked) const {
+    return fail(
+        Error(ErrorCode::not_found, fmt::format("target {} has no adapters, so none called {}",
+                                                spec_->id, asked.substr(0, 100)))
+            .reason("adapter_not_found")
+            .param("model")
+            .italian(fmt::format("la destinazione {} non ha adattatori, quindi nessuno "
+                                 "chiamato {}",
+                                 spec_->id, asked.substr(0, 100))));
+}
+
+std::vector<std::string> Target::adapters(std::size_t /*most*/) const {
+    return {};
+}
+
 Task<Result<domain::Response>> Target::run(policy::Dispatch dispatch, DeltaSink& sink,
                                            Report& report) {
     const bool here = &dispatch.target() == spec_.get();

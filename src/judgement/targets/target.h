@@ -2,7 +2,10 @@
 // A place that can answer: the local engine, a site server, a remote provider.
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
+#include "adapters/registry.h"
 #include "base/result.h"
 #include "base/task.h"
 #include "domain/response.h"
@@ -46,6 +49,12 @@ public:
     /// The same for a T3 target, which takes redacted payloads alone. The Deltas are restored.
     Task<Result<domain::Response>> run(policy::Redacted payload, DeltaSink& sink, Report& report);
 
+    /// The version that an adapter's name means here now: `law` -> `law@1.0.0`. Errors: not_found,
+    /// naming what there is; conflict (made for another base).
+    virtual Result<std::string> adapter(std::string_view asked) const;
+    /// Names of adapters that can be asked for here, sorted, at most `most`.
+    virtual std::vector<std::string> adapters(std::size_t most) const;
+
     /// Requests that wait or run there now, as far as this process knows.
     virtual std::uint32_t queue_depth() const noexcept = 0;
 
@@ -63,9 +72,10 @@ private:
     std::shared_ptr<const domain::TargetSpec> spec_;
 };
 
-/// The engine in this process as a target.
+/// The engine in this process as a target. Without a registry it has no adapters.
 std::unique_ptr<Target> make_local_target(std::shared_ptr<const domain::TargetSpec> spec,
-                                          engine::Engine& engine);
+                                          engine::Engine& engine,
+                                          const adapters::Registry* registry = nullptr);
 
 /// An OpenAI-, Anthropic- or Ollama-speaking server; one of T3 is an external target. `key` is the
 /// upstream's API key, or empty.

@@ -106,6 +106,7 @@ void add_commands(Command& root) {
     add_ask(root);
     add_chat(root);
     add_models(root);
+    add_adapters(root);
     add_train(root);
     add_targets(root);
     add_traces(root);

@@ -89,6 +89,7 @@ void add_serve(Command& root);
 void add_ask(Command& root);
 void add_chat(Command& root);
 void add_models(Command& root);
+void add_adapters(Command& root);
 void add_train(Command& root);
 void add_targets(Command& root);
 void add_traces(Command& root);

@@ -71,6 +71,13 @@ void read_engine(Reader in, LocalEngine& engine) {
     in.read("waiting_max", engine.limits.inbox_jobs_max, 1, 4096);
     in.read("answer_tokens_default", engine.limits.answer_tokens_default, 1, 1 << 20U);
     in.read("threads", engine.limits.threads, 0, 256);
+    std::uint32_t adapter_memory_mib = 0;
+    in.read("adapter_memory_mib", adapter_memory_mib, 0, 1 << 20U);
+    engine.limits.adapter_bytes_max = std::uint64_t{adapter_memory_mib} << 20U;
+    bool together = true;
+    in.read("adapters_together", together);
+    engine.limits.adapter_route =
+        together ? engine::AdapterRoute::automatic : engine::AdapterRoute::one_at_a_time;
     in.read("quality", engine.target.quality, 0, 1);
     in.read("jurisdiction", engine.target.jurisdiction);
     std::vector<std::string> boundaries;

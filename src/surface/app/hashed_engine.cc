@@ -17,11 +17,17 @@ public:
     Task<Result<void>> generate(const domain::Request& request, engine::DeltaSink& sink) override {
         return engine_->generate(request, sink);
     }
+    Task<Result<void>> generate_with(const domain::Request& request, engine::AdapterUse adapter,
+                                     engine::DeltaSink& sink) override {
+        return engine_->generate_with(request, std::move(adapter), sink);
+    }
     Task<Result<engine::Embeddings>> embed(const domain::Request& request) override {
         return engine_->embed(request);
     }
     const engine::Description& describe() const noexcept override { return description_; }
     engine::Load load() const noexcept override { return engine_->load(); }
+    engine::AdapterMemory adapters() const override { return engine_->adapters(); }
+    void drop_adapter(const std::string& hash) override { engine_->drop_adapter(hash); }
 
 private:
     std::unique_ptr<engine::Engine> engine_;

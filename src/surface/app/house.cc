@@ -219,8 +219,9 @@ Result<void> House::open_targets() {
         spec.capabilities.json_schema = true;
         spec.capabilities.logprobs = true;
         spec.capabilities.context_tokens_max = model.context_tokens_max;
-        targets_.push_back(targets::make_local_target(
-            std::make_shared<const domain::TargetSpec>(std::move(spec)), *engine_));
+        targets_.push_back(
+            targets::make_local_target(std::make_shared<const domain::TargetSpec>(std::move(spec)),
+                                       *engine_, registry_.get()));
     }
     for (const auto& spec : config_.targets) {
         TRY(std::string key, read_upstream_key(*spec));
@@ -278,6 +279,7 @@ Result<std::unique_ptr<House>> House::open(Config config, const Places& places, 
     house->policy_ = std::make_shared<const policy::PolicyEngine>(house->config_.policy);
     house->health_ = std::make_unique<router::Health>(house->config_.routing, system_clock());
     house->connector_ = net::make_connector();
+    TRY(house->registry_, adapters::Registry::open(places.data));
     TRY_DO(house->open_engine(needs));
     TRY_DO(house->open_targets());
     TRY_DO(house->open_pipeline(needs));

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "adapters/registry.h"
 #include "app/config.h"
 #include "app/places.h"
 #include "net/connector.h"
@@ -73,6 +74,7 @@ private:
     std::unique_ptr<router::Health> health_;
     std::unique_ptr<net::Connector> connector_;
     std::unique_ptr<engine::Engine> engine_;
+    std::unique_ptr<adapters::Registry> registry_;
     std::filesystem::path model_file_;
     std::vector<std::unique_ptr<targets::Target>> targets_;
     std::unique_ptr<pipeline::Pipeline> pipeline_;

@@ -18,12 +18,52 @@ bool in_scope(const members::Scope& scope, const domain::TargetSpec& spec) {
            });
 }
 
+constexpr std::size_t adapters_shown_max = 200;  // of one target
+
+/// The target's adapters that the key may use, as model names.
+std::vector<std::string> adapter_names(const Exchange& exchange, const domain::TargetSpec& spec) {
+    const std::vector<std::string>& scope = exchange.key.scope.models;
+    const auto covers = [&](const std::string& name) {
+        return scope.empty() || std::ranges::find(scope, name) != scope.end();
+    };
+    std::vector<std::string> names;
+    for (const targets::Target* target : exchange.parts.pipeline.targets()) {
+        if (&target->spec() != &spec) continue;
+        for (const std::string& adapter : target->adapters(adapters_shown_max)) {
+            std::string name = spec.id + "/" + adapter;
+            if (covers(spec.id) || covers(name)) names.push_back(std::move(name));
+        }
+    }
+    return names;
+}
+
+/// Whether `id` is an adapter of a visible target, perhaps with its version.
+bool is_adapter(const Exchange& exchange, std::string_view id) {
+    const std::string_view name = id.substr(0, id.find('@'));
+    for (const router::TargetView& view : visible_targets(exchange)) {
+        if (!id.starts_with(view.spec->id + "/")) continue;
+        const std::vector<std::string>& scope = exchange.key.scope.models;
+        const bool covered = scope.empty() || std::ranges::any_of(scope, [&](const auto& one) {
+                                 return one == view.spec->id || one == name || one == id;
+                             });
+        for (const targets::Target* target : exchange.parts.pipeline.targets()) {
+            if (covered && &target->spec() == view.spec.get() &&
+                target->adapter(id.substr(view.spec->id.size() + 1)))
+                return true;
+        }
+    }
+    return false;
+}
+
 std::vector<std::string> names_of(const Exchange& exchange) {
     std::vector<std::string> names;
     // A key with named models has not been given a free choice among all.
     if (exchange.key.scope.models.empty()) names.emplace_back("auto");
-    for (const router::TargetView& view : visible_targets(exchange))
+    for (const router::TargetView& view : visible_targets(exchange)) {
         names.push_back(view.spec->id);
+        for (std::string& name : adapter_names(exchange, *view.spec))
+            names.push_back(std::move(name));
+    }
     return names;
 }
 
@@ -64,11 +104,12 @@ json::object ollama_details(const engine::Description* model) {
     return out;
 }
 
-json::object ollama_model(const Exchange& exchange, const domain::TargetSpec& spec) {
+json::object ollama_model(const Exchange& exchange, const domain::TargetSpec& spec,
+                          const std::string& name) {
     const engine::Description* model = loaded(exchange, spec);
     json::object out;
-    out["name"] = spec.id;
-    out["model"] = spec.id;
+    out["name"] = name;
+    out["model"] = name;
     out["modified_at"] = "2026-01-01T00:00:00Z";
     out["size"] = model != nullptr ? model->file_bytes : 0;
     out["digest"] = model != nullptr ? model->hash : "";
@@ -146,7 +187,7 @@ Task<void> list_models(Exchange& exchange) {
 Task<void> show_model(Exchange& exchange, std::string id) {
     const std::vector<std::string> names = names_of(exchange);
     if (speaks_anthropic(exchange)) exchange.shape = Shape::anthropic;
-    if (std::find(names.begin(), names.end(), id) == names.end()) {
+    if (std::find(names.begin(), names.end(), id) == names.end() && !is_adapter(exchange, id)) {
         co_await exchange.send_error(no_model(exchange, id));
         co_return;
     }
@@ -157,13 +198,20 @@ Task<void> list_ollama(Exchange& exchange, bool running) {
     json::array models;
     for (const router::TargetView& view : visible_targets(exchange)) {
         if (running && !view.spec->local) continue;
-        json::object model = ollama_model(exchange, *view.spec);
-        if (running) {
-            model.erase("modified_at");
-            model["expires_at"] = "2318-01-01T00:00:00Z";
-            model["size_vram"] = 0;
+        std::vector<std::string> names = {view.spec->id};
+        if (!running) {
+            for (std::string& name : adapter_names(exchange, *view.spec))
+                names.push_back(std::move(name));
         }
-        models.push_back(std::move(model));
+        for (const std::string& name : names) {
+            json::object model = ollama_model(exchange, *view.spec, name);
+            if (running) {
+                model.erase("modified_at");
+                model["expires_at"] = "2318-01-01T00:00:00Z";
+                model["size_vram"] = 0;
+            }
+            models.push_back(std::move(model));
+        }
     }
     json::object out;
     out["models"] = std::move(models);
@@ -182,7 +230,8 @@ Task<void> show_ollama(Exchange& exchange) {
     constexpr std::string_view latest = ":latest";
     if (name.ends_with(latest)) name.resize(name.size() - latest.size());
     for (const router::TargetView& view : visible_targets(exchange)) {
-        if (view.spec->id != name) continue;
+        const bool adapter = name.starts_with(view.spec->id + "/") && is_adapter(exchange, name);
+        if (view.spec->id != name && !adapter) continue;
         co_await exchange.send_json(show_text(exchange, *view.spec));
         co_return;
     }

@@ -90,7 +90,18 @@ Result<void> Attempts::still_wanted() const {
                     .italian("il tempo della richiesta è scaduto"));
 }
 
-Task<Result<Outcome>> Attempts::attempt(const router::Plan::Step& step) {
+/// The step with the version that its adapter's name means now; what is promoted later does not
+/// touch this request.
+router::Plan::Step Attempts::exact(const router::Plan::Step& planned) const {
+    router::Plan::Step step = planned;
+    const targets::Target* target = find(parts_.targets, step.target.get());
+    if (step.adapter.empty() || target == nullptr) return step;
+    if (auto version = target->adapter(step.adapter)) step.adapter = *std::move(version);
+    return step;
+}
+
+Task<Result<Outcome>> Attempts::attempt(const router::Plan::Step& planned) {
+    const router::Plan::Step step = exact(planned);
     const MonoTime started = parts_.clock.now();
     Served served{
         .receipt = request_.id,

@@ -40,7 +40,8 @@ public:
     bool begun() const noexcept { return begun_; }
 
 private:
-    Task<Result<Outcome>> attempt(const router::Plan::Step& step);
+    router::Plan::Step exact(const router::Plan::Step& planned) const;
+    Task<Result<Outcome>> attempt(const router::Plan::Step& planned);
     Task<Result<domain::Response>> dispatch(const router::Plan::Step& step, Relay& relay,
                                             targets::Report& report);
     Task<Result<domain::Response>> dispatch_outside(policy::Dispatch leave, targets::Target& target,
