@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "adapters/peft_export.h"
 #include "adapters/registry.h"
 #include "app/commands.h"
 #include "app/house.h"
@@ -32,6 +33,7 @@ struct AdapterOptions {
     std::string folder = ".";
     bool keep_current = false;
     bool off = false;
+    bool peft = false;
 };
 
 Result<std::unique_ptr<adapters::Registry>> open_registry(const General& general) {
@@ -250,7 +252,13 @@ Result<void> show(const General& general, const std::string& id) {
 
 Result<void> write_out(const General& general, const AdapterOptions& options) {
     TRY(const auto registry, open_registry(general));
-    TRY(const fs::path file, registry->write_out(options.id, options.folder));
+    fs::path file;
+    if (options.peft) {
+        TRY(file, adapters::export_peft(*registry, find_places(general.places).data, options.id,
+                                        options.base, options.folder));
+    } else {
+        TRY(file, registry->write_out(options.id, options.folder));
+    }
     if (general.terminal.json) {
         general.terminal.line(to_text(json::value(json::object{{"file", file.string()}})));
     } else {
@@ -343,6 +351,12 @@ void add_looks(Command& command, const std::shared_ptr<AdapterOptions>& options)
                         "Scrive pesi e manifesto in una cartella"})
         .argument("id", options->id, id)
         .option("--to", options->folder, {"folder (the current one)", "cartella (quella attuale)"})
+        .flag("--peft", options->peft,
+              {"as a PEFT folder: adapter_config.json and safetensors",
+               "come cartella PEFT: adapter_config.json e safetensors"})
+        .option("--base", options->base,
+                {"GGUF file of the base, for --peft (the catalogue's)",
+                 "file GGUF della base, per --peft (quello del catalogo)"})
         .run([&general, options] { return finish(general, write_out(general, *options)); });
 }
 

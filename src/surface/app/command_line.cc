@@ -108,6 +108,7 @@ void add_commands(Command& root) {
     add_models(root);
     add_adapters(root);
     add_train(root);
+    add_eval(root);
     add_targets(root);
     add_traces(root);
     add_audit(root);

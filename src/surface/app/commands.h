@@ -91,6 +91,7 @@ void add_chat(Command& root);
 void add_models(Command& root);
 void add_adapters(Command& root);
 void add_train(Command& root);
+void add_eval(Command& root);
 void add_targets(Command& root);
 void add_traces(Command& root);
 void add_audit(Command& root);
