@@ -7,12 +7,13 @@ PRESETS = {'nano-8m': (8192, 256, 8, 4, 4, 704, 256, 8), '19m': (12288, 384, 8, 
 
 
 class Norm(torch.nn.Module):
-    def __init__(self, width):
+    def __init__(self, width, epsilon=1e-5):
         super().__init__()
+        self.epsilon = epsilon
         self.weight = torch.nn.Parameter(torch.ones(width))
 
     def forward(self, x):
-        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-5) * self.weight
+        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.epsilon) * self.weight
 
 
 def rotate(x, cosine, sine):

@@ -53,6 +53,14 @@ void FrozenMatrix::read(std::size_t from, std::size_t to, float* out, std::size_
     }
 }
 
+void FrozenMatrix::read_rounded(std::size_t row, std::uint16_t* out, float* scratch) const {
+    const auto* at = bytes + row * row_bytes;
+    if (type == GGML_TYPE_Q8_0) return kernels().q8_0_to_bf16(columns, at, out);
+    if (type == GGML_TYPE_Q4_0) return kernels().q4_0_to_bf16(columns, at, out);
+    read(row, row + 1, scratch, columns);
+    kernels().to_bf16(columns, scratch, out);
+}
+
 /// Reads one file; what is wrong with it is kept until the end.
 class FrozenReader {
 public:

@@ -25,6 +25,8 @@ struct FrozenMatrix {
     explicit operator bool() const noexcept { return bytes != nullptr; }
     /// Rows [from, to) as floats, `stride` apart.
     void read(std::size_t from, std::size_t to, float* out, std::size_t stride) const;
+    /// One row as bf16; `scratch` holds `columns` floats.
+    void read_rounded(std::size_t row, std::uint16_t* out, float* scratch) const;
 };
 
 /// The linear layers that an adapter can change, in the order of a layer.

@@ -224,11 +224,14 @@ double cross_entropy(std::size_t rows, std::size_t width, std::size_t stride, fl
     return loss;
 }
 
+inline std::uint16_t rounded(float x) {
+    const auto bits = __builtin_bit_cast(std::uint32_t, x);
+    return static_cast<std::uint16_t>((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16);
+}
+
 void to_bf16(std::size_t count, const float* x, std::uint16_t* __restrict out) {
-    for (std::size_t i = 0; i < count; ++i) {
-        const auto bits = __builtin_bit_cast(std::uint32_t, x[i]);
-        out[i] = static_cast<std::uint16_t>((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16);
-    }
+    for (std::size_t i = 0; i < count; ++i)
+        out[i] = rounded(x[i]);
 }
 
 /// Without infinities, which weights do not hold.
@@ -250,23 +253,46 @@ void from_f16(std::size_t count, const std::byte* row, float* __restrict out) {
         out[i] = half_to_float(half_at(row + 2 * i));
 }
 
-void from_q8_0(std::size_t count, const std::byte* row, float* __restrict out) {
+inline void put(float value, float& out) {
+    out = value;
+}
+inline void put(float value, std::uint16_t& out) {
+    out = rounded(value);
+}
+
+template <class Out>
+inline void read_q8_0(std::size_t count, const std::byte* row, Out* __restrict out) {
     for (std::size_t start = 0; start < count; start += 32, row += 34) {
         const float scale = half_to_float(half_at(row));
         for (std::size_t i = 0; i < 32; ++i)
-            out[start + i] = scale * static_cast<float>(static_cast<std::int8_t>(row[2 + i]));
+            put(scale * static_cast<float>(static_cast<std::int8_t>(row[2 + i])), out[start + i]);
     }
 }
 
-void from_q4_0(std::size_t count, const std::byte* row, float* __restrict out) {
+template <class Out>
+inline void read_q4_0(std::size_t count, const std::byte* row, Out* __restrict out) {
     for (std::size_t start = 0; start < count; start += 32, row += 18) {
         const float scale = half_to_float(half_at(row));
-        for (std::size_t i = 0; i < 16; ++i) {
-            const auto two = static_cast<std::int32_t>(row[2 + i]);
-            out[start + i] = scale * static_cast<float>((two & 15) - 8);
-            out[start + 16 + i] = scale * static_cast<float>((two >> 4) - 8);
-        }
+        for (std::size_t i = 0; i < 16; ++i)
+            put(scale * static_cast<float>((static_cast<std::int32_t>(row[2 + i]) & 15) - 8),
+                out[start + i]);
+        for (std::size_t i = 0; i < 16; ++i)
+            put(scale * static_cast<float>((static_cast<std::int32_t>(row[2 + i]) >> 4) - 8),
+                out[start + 16 + i]);
     }
+}
+
+void from_q8_0(std::size_t count, const std::byte* row, float* out) {
+    read_q8_0(count, row, out);
+}
+void from_q4_0(std::size_t count, const std::byte* row, float* out) {
+    read_q4_0(count, row, out);
+}
+void q8_0_to_bf16(std::size_t count, const std::byte* row, std::uint16_t* out) {
+    read_q8_0(count, row, out);
+}
+void q4_0_to_bf16(std::size_t count, const std::byte* row, std::uint16_t* out) {
+    read_q4_0(count, row, out);
 }
 
 void drop(std::size_t count, std::uint64_t key, float share, const float* x,
@@ -333,6 +359,8 @@ constexpr Kernels make_kernels(const char* name) {
             from_f16,
             from_q8_0,
             from_q4_0,
+            q8_0_to_bf16,
+            q4_0_to_bf16,
             drop,
             dot,
             add,

@@ -74,6 +74,9 @@ struct Kernels {
     void (*from_f16)(std::size_t count, const std::byte* row, float* out);
     void (*from_q8_0)(std::size_t count, const std::byte* row, float* out);
     void (*from_q4_0)(std::size_t count, const std::byte* row, float* out);
+    /// The same as bf16, in one pass.
+    void (*q8_0_to_bf16)(std::size_t count, const std::byte* row, std::uint16_t* out);
+    void (*q4_0_to_bf16)(std::size_t count, const std::byte* row, std::uint16_t* out);
     /// out = x * keep / (1 - share), where keep is 0 for a `share` of the elements that `key` and
     /// the element's place decide.
     void (*drop)(std::size_t count, std::uint64_t key, float share, const float* x, float* out);

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "train/internal/adapter_file.h"
+#include "train/internal/kernels.h"
 #include "train/internal/test_batch.h"
 #include "train/internal/test_family.h"
 
@@ -111,6 +112,12 @@ TEST(LoraPass, quantized_weights_are_read_as_ggml_reads_them) {
         ggml_get_type_traits(type)->to_float(matrix.bytes, theirs.data(),
                                              static_cast<std::int64_t>(theirs.size()));
         EXPECT_LT(largest_difference(mine, theirs), 1e-6) << ggml_type_name(type);
+        std::vector<std::uint16_t> rounded(matrix.columns);
+        std::vector<std::uint16_t> wanted(matrix.columns);
+        std::vector<float> scratch(matrix.columns);
+        matrix.read_rounded(3, rounded.data(), scratch.data());
+        kernels().to_bf16(matrix.columns, mine.data() + 3 * matrix.columns, wanted.data());
+        EXPECT_EQ(rounded, wanted) << ggml_type_name(type);
     }
 }
 

@@ -117,11 +117,18 @@ In Projections::tile(Lane& lane, const Linear& layer, std::size_t slot, std::siz
         floats.resize(std::max(floats.size(), (to - from) * wide));
     }
     for (std::size_t r = from; r < to; ++r) {
-        float* row = half ? lane.row.data() : floats.data() + (r - from) * wide;
-        layer.weight->read(r, r + 1, row, width);
-        std::fill(row + width, row + wide, 0.0F);
-        if (layer.b != nullptr) std::copy_n(layer.b + r * rank, rank, row + width + slot * rank);
-        if (half) kernels().to_bf16(wide, row, lane.half_tile.data() + (r - from) * wide);
+        const float* b = layer.b == nullptr ? nullptr : layer.b + r * rank;
+        if (half) {
+            std::uint16_t* row = lane.half_tile.data() + (r - from) * wide;
+            layer.weight->read_rounded(r, row, lane.row.data());
+            std::fill(row + width, row + wide, std::uint16_t{0});
+            if (b != nullptr) kernels().to_bf16(rank, b, row + width + slot * rank);
+        } else {
+            float* row = floats.data() + (r - from) * wide;
+            layer.weight->read(r, r + 1, row, width);
+            std::fill(row + width, row + wide, 0.0F);
+            if (b != nullptr) std::copy_n(b, rank, row + width + slot * rank);
+        }
     }
     if (half) return {nullptr, wide, false, lane.half_tile.data()};
     return {floats.data(), wide};
