@@ -157,13 +157,10 @@ void tell(const Terminal& terminal, const train::LoraOutcome& outcome,
                               terminal.say("use it", "per usarlo"), base, manifest.name));
 }
 
-/// The base's name in the catalogue, or a hint how it gets one.
-std::string name_of_base(const Places& places, const std::string& hash) {
-    if (const auto catalogue = models::Catalogue::open(places.data)) {
-        for (const models::Model& model : catalogue->list())
-            if (model.hash == hash) return model.name;
-    }
-    return "BASE";
+/// The target that serves the configured model.
+std::string local_target(const Places& places) {
+    const auto config = read_config(places);
+    return config ? config->engine.target.id : "local";
 }
 
 Result<void> enter(const General& general, const train::LoraOutcome& outcome,
@@ -187,7 +184,7 @@ Result<void> enter(const General& general, const train::LoraOutcome& outcome,
     TRY(const adapters::Manifest manifest,
         adapters::import_adapter(places.data, outcome.adapter, manifest_of(outcome, wish),
                                  importing));
-    tell(terminal, outcome, manifest, name_of_base(places, outcome.base_hash));
+    tell(terminal, outcome, manifest, local_target(places));
     return {};
 }
 
@@ -319,9 +316,9 @@ void declare_train_lora(Command& train) {
     lora.option("--dropout", answers->dropout,
                 {"share, 0 to below 1 (0)", "quota, da 0 a meno di 1 (0)"})
         .examples({"  molly train lora --base molly-nano --data tickets.jsonl --name tickets\n"
-                   "  molly ask --model molly-nano/tickets \"...\"\n",
+                   "  molly ask --model local/tickets \"...\"\n",
                    "  molly train lora --base molly-nano --data ticket.jsonl --name ticket\n"
-                   "  molly ask --model molly-nano/ticket \"...\"\n"});
+                   "  molly ask --model local/ticket \"...\"\n"});
     lora.run([&general = lora.general(), answers] {
         return finish(general, train_adapter(general, *answers, train::Method::answers));
     });
