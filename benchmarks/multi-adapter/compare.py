@@ -2,7 +2,8 @@
 
 usage: compare.py MOLLY LLAMA_SERVER FOLDER ROUNDS TOKENS
 
-Without a llama-server only Molly is measured and the ratios are null.
+A third peer is Molly with engine.adapters_together = false: one adapter at a time through llama.cpp's own interface. Without a
+llama-server the ratios to it are null.
 """
 import http.client
 import json
@@ -78,12 +79,13 @@ def ask(port, body, headers, result):
 
 
 class Molly:
-    name = 'molly'
-
-    def __init__(self, binary, folder, scratch, port):
+    def __init__(self, binary, folder, scratch, port, together):
+        self.name = 'molly' if together else 'molly in turns'
         self.port = port
+        scratch = scratch / str(port)
+        scratch.mkdir()
         config = scratch / 'molly.toml'
-        config.write_text(f'[engine]\ncontext_tokens_max = 1024\nthreads = {threads()}\n')
+        config.write_text(f'[engine]\ncontext_tokens_max = 1024\nthreads = {threads()}\nadapters_together = {str(together).lower()}\n')
         arguments = ['--config', str(config), '--data', str(scratch / 'data')]
         base = str(folder / 'base.gguf')
         for index in range(8):
@@ -92,7 +94,7 @@ class Molly:
         self.server = Server([binary, *arguments, 'serve', '--model', base, '--port', str(port), '--json'], port, scratch / 'molly.log')
         self.server.wait('/molly/v1/health')
         for line in (scratch / 'molly.log').read_text(errors='replace').splitlines():
-            if '"event":"ready"' in line:
+            if '"key":"molly-' in line:
                 self.key = json.loads(line)['key']
 
     def body(self, text, tokens, adapter):
@@ -158,7 +160,7 @@ def measure(peer, requests, adapters, tokens, seed):
 def main():
     binary, llama, folder, rounds, tokens = sys.argv[1], sys.argv[2], Path(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5])
     with tempfile.TemporaryDirectory() as scratch:
-        peers = [Molly(binary, folder, Path(scratch), 18484)]
+        peers = [Molly(binary, folder, Path(scratch), 18484, True), Molly(binary, folder, Path(scratch), 18486, False)]
         if Path(llama).exists():
             peers.append(LlamaServer(llama, folder, Path(scratch), 18485))
         seen = {}
@@ -169,7 +171,7 @@ def main():
                 for peer in peers if turn % 2 == 0 else reversed(peers):
                     got = measure(peer, requests, adapters, tokens, turn + 1)
                     seen.setdefault((peer.name, requests, adapters), []).append(got)
-                    print(f'round {turn + 1} {requests} requests, {adapters} adapters, {peer.name:12}: {got[0]:6.1f} tok/s, '
+                    print(f'round {turn + 1} {requests} requests, {adapters} adapters, {peer.name:14}: {got[0]:6.1f} tok/s, '
                           f'first token {got[1]:.2f} s, worst {got[2]:.2f} s', flush=True)
         report(peers, seen, tokens)
         for peer in peers:
@@ -193,11 +195,14 @@ def report(peers, seen, tokens):
            for requests, adapters in CASES}
     out['kept_8x8'] = ratio(middle('molly', (8, 8)), middle('molly', (8, 0)))
     out['ttft_max_ratio_8x8'] = ratio(middle('molly', (8, 8), 2), middle('llama-server', (8, 8), 2))
+    turns = 'molly in turns'
+    out['ratio_8x8_in_turns'] = ratio(middle('molly', (8, 8)), middle(turns, (8, 8)))
+    out['ttft_max_ratio_8x8_in_turns'] = ratio(middle('molly', (8, 8), 2), middle(turns, (8, 8), 2))
     out['tokens'] = tokens
     out['threads'] = threads()
     out['load_average'] = os.getloadavg()[0]
     for peer in peers:
-        out[f'memory_mib_{peer.name}'] = peer.server.memory_mib()
+        out[f'memory_mib_{peer.name}'.replace(' ', '_')] = peer.server.memory_mib()
     print(json.dumps(out))
 
 

@@ -92,7 +92,8 @@ std::unique_ptr<Engine> open(Limits limits = {}) {
 }
 
 /// Whether two answers are the same but for rounding.
-void expect_alike(const Answer& a, const Answer& b, const std::string& what) {
+void expect_alike(const Answer& a, const Answer& b, const std::string& what,
+                  float within = tolerance) {
     ASSERT_FALSE(a.error) << what << ": " << a.error->message();
     ASSERT_FALSE(b.error) << what << ": " << b.error->message();
     EXPECT_EQ(a.text(), b.text()) << what;
@@ -101,7 +102,7 @@ void expect_alike(const Answer& a, const Answer& b, const std::string& what) {
         const auto& left = a.response.logprobs[i];
         const auto& right = b.response.logprobs[i];
         EXPECT_EQ(left.token, right.token) << what << " token " << i;
-        EXPECT_NEAR(left.logprob, right.logprob, tolerance) << what << " token " << i;
+        EXPECT_NEAR(left.logprob, right.logprob, within) << what << " token " << i;
     }
 }
 
@@ -166,6 +167,32 @@ TEST_F(Adapters, EightTogetherAnswerAsEachAlone) {
     EXPECT_EQ(engine->adapters().loads, 8U);
 }
 
+// The deterministic mode: not alike, the same to the last bit, alone and in any company.
+TEST_F(Adapters, TheSameInAnyBatchWhenAsked) {
+    Limits limits;
+    limits.deterministic = true;
+    const auto engine = open(limits);
+    const auto adapters = eight();
+    std::vector<Question> questions = {ask(std::nullopt, "Uno.")};
+    for (const auto& adapter : adapters)
+        questions.push_back(ask(adapter, questions.size() % 2 == 0 ? "Due e tre." : "Quattro?"));
+    std::vector<Answer> alone;
+    for (const Question& question : questions)
+        alone.push_back(run(*engine, {question}).front());
+    for (const std::size_t company : {2U, 3U, 5U, 8U, 9U}) {
+        const auto together = run(
+            *engine, {questions.begin(), questions.begin() + static_cast<std::ptrdiff_t>(company)});
+        for (std::size_t i = 0; i < company; ++i) {
+            EXPECT_EQ(together[i].text(), alone[i].text()) << i << " of " << company;
+            ASSERT_EQ(together[i].response.logprobs.size(), alone[i].response.logprobs.size());
+            for (std::size_t k = 0; k < alone[i].response.logprobs.size(); ++k)
+                EXPECT_EQ(together[i].response.logprobs[k].logprob,
+                          alone[i].response.logprobs[k].logprob)
+                    << i << " of " << company << " token " << k;
+        }
+    }
+}
+
 TEST_F(Adapters, AgreeWithLlamasOwn) {
     const auto ours = open();
     const auto theirs = open(in_turns());
@@ -175,8 +202,10 @@ TEST_F(Adapters, AgreeWithLlamasOwn) {
         questions.push_back(ask(adapter));
     const auto expected = run(*theirs, questions);
     const auto got = run(*ours, questions);
+    // llama.cpp rounds the input of an f16 factor to half precision, ours stays in single.
+    constexpr float to_llama = 0.1F;
     for (std::size_t i = 0; i < questions.size(); ++i)
-        expect_alike(expected[i], got[i], "question " + std::to_string(i));
+        expect_alike(expected[i], got[i], "question " + std::to_string(i), to_llama);
 }
 
 TEST_F(Adapters, EveryTypeOfNumberIsTheSameAdapter) {
@@ -252,17 +281,20 @@ TEST_F(Adapters, NothingOfOneAdapterReachesTheNext) {
     const auto cold_a = cold(adapters[4]);
     const auto cold_b = cold(adapters[7]);
     const auto cold_base = cold(std::nullopt);
-    const auto check = [&](const std::optional<AdapterUse>& adapter, const Answer& expected) {
+    const auto check = [&](const std::optional<AdapterUse>& adapter, const Answer& expected,
+                           bool seen = false) {
         const auto warm = run(*engine, {ask(adapter, prefix)}).front();
-        EXPECT_EQ(warm.text(), expected.text());
-        ASSERT_EQ(warm.response.logprobs.size(), expected.response.logprobs.size());
+        EXPECT_EQ(warm.response.usage.cached_tokens > 0, seen);
+        expect_alike(warm, expected, "the prefix");
+        if (seen) return;
         for (std::size_t i = 0; i < warm.response.logprobs.size(); ++i)
             EXPECT_EQ(warm.response.logprobs[i].logprob, expected.response.logprobs[i].logprob);
     };
     check(adapters[4], cold_a);
     check(adapters[7], cold_b);
-    check(adapters[4], cold_a);
+    check(adapters[4], cold_a, true);
     check(std::nullopt, cold_base);
+    check(std::nullopt, cold_base, true);
 }
 
 // Case 18: many requests, room for two adapters of eight, and a thread that takes them away.

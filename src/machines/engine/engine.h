@@ -29,9 +29,11 @@ struct Limits {
     std::uint32_t inbox_jobs_max = 64;  ///< waiting requests; one more is refused with exhausted
     std::uint32_t answer_tokens_default = 1024;  ///< when the caller gives no maximum
     std::uint32_t threads = 0;                   ///< 0: the cores that are free
-    std::filesystem::path backends;              ///< folder of the ggml backends; empty: as built
+    std::filesystem::path backends{};            ///< folder of the ggml backends; empty: as built
     std::uint64_t adapter_bytes_max = 0;  ///< memory for adapters; 0: a quarter of what is free
     AdapterRoute adapter_route = AdapterRoute::automatic;
+    /// The same greedy answer whatever shares the batch, somewhat slower.
+    bool deterministic = false;
 };
 
 /// The adapter of one request.

@@ -74,6 +74,7 @@ void read_engine(Reader in, LocalEngine& engine) {
     std::uint32_t adapter_memory_mib = 0;
     in.read("adapter_memory_mib", adapter_memory_mib, 0, 1 << 20U);
     engine.limits.adapter_bytes_max = std::uint64_t{adapter_memory_mib} << 20U;
+    in.read("deterministic", engine.limits.deterministic);
     bool together = true;
     in.read("adapters_together", together);
     engine.limits.adapter_route =

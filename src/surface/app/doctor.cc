@@ -234,11 +234,36 @@ void examine_targets(Examination& out, Api& api) {
     }
 }
 
-void examine_third_parties(Examination& out, Api& api) {
+/// Whether requests with different adapters share the engine, or wait for each other.
+void examine_adapters(Examination& out, const json::value* state) {
+    if (state == nullptr || !state->is_object()) return;
+    const json::value* together = state->get_object().if_contains("together");
+    const json::value* layers = state->get_object().if_contains("layers");
+    const json::value* kernel = state->get_object().if_contains("kernel");
+    if (together == nullptr || !together->is_bool() || layers == nullptr || kernel == nullptr)
+        return;
+    if (together->get_bool()) {
+        out.good(fmt::format("{} ({} {}, {})",
+                             out.say("adapters share one batch",
+                                     "gli adattatori condividono i "
+                                     "calcoli"),
+                             to_text(*layers), out.say("layers", "strati"), to_text(*kernel)));
+        return;
+    }
+    out.remark(out.say("adapters run one at a time: requests with different ones wait",
+                       "gli adattatori girano uno alla volta: le richieste si aspettano"),
+               out.say("engine.adapters_together = true; if it is, this platform or llama.cpp "
+                       "does not allow it, and docs/engine.md says more",
+                       "engine.adapters_together = true; se lo è già, la piattaforma o llama.cpp "
+                       "non lo permettono: docs/engine.md"));
+}
+
+void examine_health(Examination& out, Api& api) {
     const auto body = body_of(api.call("GET", "/molly/v1/health"));
     const auto parsed = body ? parse_json(*body) : Result<json::value>(fail(body.error()));
-    const json::value* state =
-        parsed && parsed->is_object() ? parsed->get_object().if_contains("t3") : nullptr;
+    if (!parsed || !parsed->is_object()) return;
+    examine_adapters(out, parsed->get_object().if_contains("adapters"));
+    const json::value* state = parsed->get_object().if_contains("t3");
     if (state == nullptr || !state->is_string()) return;
     const std::string word(state->get_string());
     if (word == "open") {
@@ -282,7 +307,7 @@ ExitCode examine(const General& general) {
     if (api) {
         if ((*api)->remote()) out.good(out.say("molly serve answers", "molly serve risponde"));
         examine_targets(out, **api);
-        examine_third_parties(out, **api);
+        examine_health(out, **api);
     } else {
         out.bad(message_in(api.error(), terminal.language), "");
     }

@@ -260,6 +260,7 @@ Result<void> House::open_pipeline(const HouseNeeds& needs) {
                               .metrics = metrics_,
                               .clock = system_clock(),
                               .model = engine_ ? &engine_->describe() : nullptr,
+                              .engine = engine_.get(),
                               .reload_rules = [this] { return reload_beside(); }};
     handler_ = [this, handler = gateway::make_handler(face, std::move(options))](
                    net::HttpRequest& request, net::Responder& responder) {

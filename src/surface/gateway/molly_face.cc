@@ -112,6 +112,14 @@ Task<Result<void>> probe_target(Exchange& exchange, const std::string& id) {
     co_return fail(ErrorCode::not_found, "no such target");
 }
 
+json::object adapter_state(const engine::AdapterMemory& memory) {
+    return json::object{{"together", memory.together}, {"kernel", memory.kernel},
+                        {"layers", memory.layers},     {"hot", memory.hot},
+                        {"bytes", memory.bytes},       {"bytes_max", memory.bytes_max},
+                        {"waiting", memory.waiting},   {"hits", memory.hits},
+                        {"loads", memory.loads},       {"evictions", memory.evictions}};
+}
+
 }  // namespace
 
 Task<void> health(Exchange& exchange) {
@@ -128,6 +136,8 @@ Task<void> health(Exchange& exchange) {
                                            {"available", view.available}});
         }
         out["targets"] = std::move(targets);
+        if (exchange.parts.engine != nullptr)
+            out["adapters"] = adapter_state(exchange.parts.engine->adapters());
         const std::string_view outside = exchange.parts.pipeline.third_parties();
         out["t3"] = outside == "open" ? "open" : fmt::format("closed: {}", outside);
     }

@@ -1,8 +1,10 @@
 #include "engine/internal/adapter_graph.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
+#include <ggml-backend.h>
 #include <ggml.h>
 #include <llama-adapter.h>
 #include <llama-batch.h>
@@ -12,6 +14,16 @@ namespace molly::engine {
 namespace {
 
 thread_local AdapterGraph* current_graph = nullptr;
+
+/// Rows that ggml's kernels for repacked weights compute at once. One row less than a full group
+/// costs as much as a group, several times over.
+constexpr std::int64_t group_rows = 4;
+
+bool repacked(const ggml_tensor& weight) {
+    if (weight.buffer == nullptr) return false;
+    const char* name = ggml_backend_buft_name(ggml_backend_buffer_get_type(weight.buffer));
+    return std::string_view(name) == "CPU_REPACK";
+}
 
 }  // namespace
 
@@ -71,6 +83,19 @@ AdapterGraph::Operation* AdapterGraph::operation(std::uint32_t layer, bool outpu
         found = &operations_.back();
     }
     return found;
+}
+
+ggml_tensor* AdapterGraph::multiply(const llm_graph_context& context, ggml_tensor* weight,
+                                    ggml_tensor* input) const {
+    const std::int64_t rows = input->ne[1];
+    const std::int64_t missing = (group_rows - rows % group_rows) % group_rows;
+    const bool quicker = rows > 1 && repacked(*weight);
+    if (missing == 0 || !(quicker || whole_groups_) || input->type != GGML_TYPE_F32 ||
+        !ggml_is_matrix(input) || ggml_n_dims(weight) != 2)
+        return ggml_mul_mat(context.ctx0, weight, input);
+    ggml_tensor* padded = ggml_pad(context.ctx0, input, 0, static_cast<int>(missing), 0, 0);
+    ggml_tensor* product = ggml_mul_mat(context.ctx0, weight, padded);
+    return ggml_view_2d(context.ctx0, product, product->ne[0], rows, product->nb[1], 0);
 }
 
 ggml_tensor* AdapterGraph::add_delta(const llm_graph_context& context, ggml_tensor* weight,
@@ -169,7 +194,9 @@ void AdapterGraph::run(const Operation& operation, ggml_tensor& output, std::uin
 /// what the original does.
 ggml_tensor* llm_graph_context::build_lora_mm(ggml_tensor* w, ggml_tensor* cur,
                                               ggml_tensor* w_s) const {
-    ggml_tensor* output = ggml_mul_mat(ctx0, w, cur);
+    molly::engine::AdapterGraph* ours = molly::engine::current_graph;
+    ggml_tensor* output =
+        ours != nullptr ? ours->multiply(*this, w, cur) : ggml_mul_mat(ctx0, w, cur);
     if (w_s != nullptr) output = ggml_mul(ctx0, output, w_s);
     for (const auto& [lora, adapter_scale] : *loras) {
         llama_adapter_lora_weight* pair = lora->get_weight(w);
@@ -178,6 +205,5 @@ ggml_tensor* llm_graph_context::build_lora_mm(ggml_tensor* w, ggml_tensor* cur,
         delta = ggml_scale(ctx0, delta, pair->get_scale(lora->alpha, adapter_scale));
         output = ggml_add(ctx0, output, delta);
     }
-    if (molly::engine::current_graph == nullptr) return output;
-    return molly::engine::current_graph->add_delta(*this, w, cur, output);
+    return ours != nullptr ? ours->add_delta(*this, w, cur, output) : output;
 }

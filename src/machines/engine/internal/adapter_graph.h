@@ -29,7 +29,10 @@ struct AdapterStep {
 
 class AdapterGraph {
 public:
-    explicit AdapterGraph(LoraKernelChoice kernel) : kernel_(kernel) {}
+    /// With `whole_groups`, every layer is computed for full groups of rows, so that a row's result
+    /// does not depend on how many there are.
+    AdapterGraph(LoraKernelChoice kernel, bool whole_groups)
+        : kernel_(kernel), whole_groups_(whole_groups) {}
     AdapterGraph(const AdapterGraph&) = delete;
     AdapterGraph& operator=(const AdapterGraph&) = delete;
     ~AdapterGraph() = default;
@@ -55,6 +58,10 @@ public:
     /// What runs next. shape: [sequences]
     void set_step(std::vector<AdapterStep> by_sequence);
 
+    /// Called by the replaced function: the layer's product, computed in groups of rows where that
+    /// is quicker.
+    ggml_tensor* multiply(const llm_graph_context& context, ggml_tensor* weight,
+                          ggml_tensor* input) const;
     /// Called by the replaced function: the layer's output with the deltas, when it gets any.
     ggml_tensor* add_delta(const llm_graph_context& context, ggml_tensor* weight,
                            ggml_tensor* input, ggml_tensor* output);
@@ -89,6 +96,7 @@ private:
     static void compute(ggml_tensor* output, int thread, int threads, void* operation);
 
     LoraKernelChoice kernel_;
+    bool whole_groups_ = false;
     bool frozen_ = false;
     std::vector<LinearLayer> layers_;
     std::map<std::string, std::uint32_t, std::less<>> by_name_;

@@ -17,7 +17,8 @@ bool same(const AdapterStep& a, const AdapterStep& b) {
 
 }  // namespace
 
-AdapterLane::AdapterLane(llama_model* model) : graph_(best_lora_kernel()) {
+AdapterLane::AdapterLane(llama_model* model, bool deterministic)
+    : graph_(best_lora_kernel(), deterministic) {
     whole_.model = model;
 }
 

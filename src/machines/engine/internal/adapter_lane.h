@@ -15,7 +15,7 @@ namespace molly::engine {
 
 class AdapterLane {
 public:
-    explicit AdapterLane(llama_model* model);
+    AdapterLane(llama_model* model, bool deterministic);
     AdapterLane(const AdapterLane&) = delete;
     AdapterLane& operator=(const AdapterLane&) = delete;
     ~AdapterLane() = default;

@@ -55,6 +55,7 @@ struct Job {
     std::unordered_set<Token> visible;  // control tokens that the reader wants to see
     AdapterHold adapter;                // none: the base alone
     float adapter_scale = 1;
+    std::string member;  // whose request it is
 
     bool cancelled() const noexcept {
         return stream->abandoned.load(std::memory_order_acquire) ||

@@ -36,6 +36,7 @@ Result<std::unique_ptr<Job>> Preparer::prepare(const domain::Request& request) c
     TRY(auto sampler, Sampler::make(model_, request.sampling, std::move(constraint)));
 
     auto job = std::make_unique<Job>();
+    job->member = request.caller.member;
     job->cancellation = request.cancellation;
     job->deadline = request.deadline;
     const auto room = limits_.context_tokens_max - static_cast<std::uint32_t>(tokens.size());

@@ -31,6 +31,7 @@ Runner::Runner(const Model& model, ContextPtr context, const Limits& limits, std
       embedder_(model, threads),
       batch_(limits.step_tokens_max),
       slots_(limits.sequences_max),
+      kept_(limits.sequences_max),
       thread_([this] { run(); }) {}
 
 Runner::~Runner() {
@@ -89,15 +90,14 @@ void Runner::run() {
 /// Fills free slots and runs one piece of other work. False: stop.
 bool Runner::take_jobs() {
     std::function<void(Embedder*)> work;
+    std::vector<std::unique_ptr<Job>> jobs;
     {
         const std::scoped_lock lock(mutex_);
         if (stopping_) return false;
         nudged_ = false;
-        for (Slot& slot : slots_) {
-            if (slot || inbox_.empty()) continue;
-            slot = std::make_unique<Sequence>();
-            slot->job = std::move(inbox_.front());
-            inbox_.pop_front();
+        const auto room = std::ranges::count_if(slots_, [](const Slot& slot) { return !slot; });
+        while (!inbox_.empty() && std::ssize(jobs) < room) {
+            jobs.push_back(next_job());
             running_.fetch_add(1, std::memory_order_relaxed);
         }
         if (!between_.empty()) {
@@ -105,8 +105,52 @@ bool Runner::take_jobs() {
             between_.pop_front();
         }
     }
+    for (auto& job : jobs)
+        start(std::move(job));
     if (work) work(&embedder_);
     return true;
+}
+
+/// Takes the job out of the inbox whose member has had least. The lock is held.
+std::unique_ptr<Job> Runner::next_job() {
+    std::vector<const std::string*> waiting;
+    std::vector<const std::string*> running;
+    for (const auto& job : inbox_)
+        waiting.push_back(&job->member);
+    for (const Slot& slot : slots_)
+        if (slot) running.push_back(&slot->job->member);
+    const auto at = inbox_.begin() + static_cast<std::ptrdiff_t>(share_.pick(waiting, running));
+    std::unique_ptr<Job> job = std::move(*at);
+    inbox_.erase(at);
+    return job;
+}
+
+/// Gives the job a place, the one whose content it can use if there is one.
+void Runner::start(std::unique_ptr<Job> job) {
+    std::vector<std::size_t> free;
+    for (std::size_t slot = 0; slot < slots_.size(); ++slot)
+        if (!slots_[slot]) free.push_back(slot);
+    const std::string key = prefix_key(job->adapter.hash(), job->adapter_scale, job->member);
+    const PlaceChoice choice = choose_place(kept_, free, key, job->prompt);
+    auto sequence = std::make_unique<Sequence>();
+    const llama_memory_t memory = llama_get_memory(context_.get());
+    const auto id = static_cast<llama_seq_id>(choice.place);
+    KeptPrefix& kept = kept_[choice.place];
+    // Some architectures cannot forget the end alone. And where the last bit counts, nothing is
+    // used again: attention rounds differently for a part of a prompt than for the whole.
+    const bool cut = choice.reused > 0 && !limits_.deterministic &&
+                     llama_memory_seq_rm(memory, id, static_cast<llama_pos>(choice.reused), -1);
+    if (cut) {
+        sequence->cached = sequence->fed = choice.reused;
+        sequence->position = static_cast<llama_pos>(choice.reused);
+    } else {
+        llama_memory_seq_rm(memory, id, -1, -1);
+    }
+    kept.key = key;
+    kept.tokens.resize(sequence->cached);
+    kept.used = ++started_;
+    sequence->job = std::move(job);
+    slots_[choice.place] = std::move(sequence);
 }
 
 void Runner::drop_ended() {
@@ -152,10 +196,13 @@ bool Runner::step() {
         return !between_.empty();
     }
     const int failed = adapters_.decode(*context_, batch_.view(), std::move(steps));
+    for (std::size_t i = 0; i < slots.size(); ++i)
+        share_.served(slots_[slots[i]]->job->member, plan[i]);
     if (failed != 0) {
         log_event(LogLevel::error, "engine_step_failed", {{"code", failed}});
         for (std::size_t i = 0; i < slots.size(); ++i) {
             if (plan[i] == 0) continue;
+            kept_[slots[i]].used = 0;  // nobody knows what the context holds of it now
             fail_sequence(slots[i], Error(ErrorCode::internal, "the forward pass failed"));
         }
         return true;
@@ -178,6 +225,7 @@ void Runner::fill_batch(const std::vector<std::size_t>& slots,
             const bool reading = sequence.fed < prompt.size();
             const Token token = reading ? prompt[sequence.fed++] : sequence.next;
             const bool output = sequence.fed == prompt.size();
+            kept_[slots[i]].tokens.push_back(token);
             const std::int32_t at = batch_.add(token, sequence.position++, id, output);
             if (output) sequence.output = at;
         }
@@ -245,6 +293,7 @@ void Runner::finish(std::size_t slot, domain::Delta delta, FinishReason reason) 
 domain::Usage Runner::usage_of(const Sequence& sequence) const {
     domain::Usage usage;
     usage.prompt_tokens = static_cast<std::uint32_t>(sequence.job->prompt.size());
+    usage.cached_tokens = sequence.cached;
     usage.answer_tokens = sequence.answer_tokens;
     usage.reasoning_tokens = sequence.reasoning_tokens;
     usage.source = domain::Usage::Source::engine;
@@ -257,8 +306,7 @@ void Runner::fail_sequence(std::size_t slot, Error error) {
 }
 
 void Runner::release(std::size_t slot) {
-    slots_[slot].reset();
-    llama_memory_seq_rm(llama_get_memory(context_.get()), static_cast<llama_seq_id>(slot), -1, -1);
+    slots_[slot].reset();  // what the context holds of it stays, for who begins alike
     running_.fetch_sub(1, std::memory_order_relaxed);
 }
 

@@ -14,7 +14,9 @@
 #include "engine/internal/adapter_lane.h"
 #include "engine/internal/batch.h"
 #include "engine/internal/embedder.h"
+#include "engine/internal/fair_share.h"
 #include "engine/internal/job.h"
+#include "engine/internal/kept_prefix.h"
 #include "engine/internal/model.h"
 #include "engine/internal/plan_step.h"
 
@@ -42,6 +44,7 @@ private:
     struct Sequence {
         std::unique_ptr<Job> job;
         std::uint32_t fed = 0;     // prompt tokens that are computed
+        std::uint32_t cached = 0;  // of them, those that an earlier request left
         llama_pos position = 0;    // tokens in the context
         Token next = 0;            // to be fed, once the prompt is
         std::int32_t output = -1;  // place of its logits in the batch, in this step
@@ -54,6 +57,8 @@ private:
 
     void run();
     bool take_jobs();
+    std::unique_ptr<Job> next_job();
+    void start(std::unique_ptr<Job> job);
     void drop_ended();
     bool step();
     void wait_for_news();
@@ -72,7 +77,10 @@ private:
     ContextPtr context_;
     Embedder embedder_;
     Batch batch_;
-    std::vector<Slot> slots_;  // by sequence id; empty: free
+    std::vector<Slot> slots_;       // by sequence id; empty: free
+    std::vector<KeptPrefix> kept_;  // by sequence id: what the context holds of it
+    std::uint64_t started_ = 0;     // requests
+    FairShare share_;
 
     mutable std::mutex mutex_;
     std::condition_variable news_;

@@ -1,0 +1,42 @@
+#include "engine/internal/kept_prefix.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace molly::engine {
+namespace {
+
+std::uint32_t common(const KeptPrefix& kept, const std::string& key,
+                     std::span<const llama_token> prompt) {
+    if (kept.used == 0 || kept.key != key || prompt.empty()) return 0;
+    const std::size_t most = std::min(kept.tokens.size(), prompt.size() - 1);
+    std::size_t same = 0;
+    while (same < most && kept.tokens[same] == prompt[same])
+        ++same;
+    return static_cast<std::uint32_t>(same / prefix_step * prefix_step);
+}
+
+}  // namespace
+
+std::string prefix_key(const std::string& adapter_hash, float scale, const std::string& member) {
+    return fmt::format("{} {} {}", adapter_hash, adapter_hash.empty() ? 0 : scale, member);
+}
+
+PlaceChoice choose_place(std::span<const KeptPrefix> kept, std::span<const std::size_t> free,
+                         const std::string& key, std::span<const llama_token> prompt) {
+    PlaceChoice best{.place = free.front(), .reused = 0};
+    std::size_t oldest = free.front();
+    for (const std::size_t place : free) {
+        const std::uint32_t reused = common(kept[place], key, prompt);
+        if (reused > best.reused) best = {.place = place, .reused = reused};
+        if (kept[place].used < kept[oldest].used) oldest = place;
+    }
+    if (best.reused == 0) return {.place = oldest, .reused = 0};
+    // A quarter of the other's text is kept, or the whole of an empty place is taken instead.
+    const bool wasteful = best.reused * 4 < kept[best.place].tokens.size() && best.place != oldest;
+    if (wasteful && kept[oldest].used == 0) return {.place = oldest, .reused = 0};
+    return best;
+}
+
+}  // namespace molly::engine
