@@ -6,6 +6,7 @@
 
 #include "app/commands.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "evaluate/adapters.h"
 #include "models/catalogue.h"
 
@@ -86,6 +87,7 @@ void print(const Terminal& terminal, const evaluate::AdapterReport& report) {
 }
 
 Result<void> eval_adapters(const General& general, const EvalOptions& options) {
+    set_log_level(LogLevel::warning);  // here the grades are what counts
     const Terminal& terminal = general.terminal;
     evaluate::AdapterTrial trial;
     TRY(trial.base, base_file(general, options.base));
