@@ -58,6 +58,7 @@ struct Delta {
     std::optional<FinishReason> finish;
     std::string stop_sequence;   ///< of the request's, the one that ended the answer, where known
     std::optional<Usage> usage;  ///< totals so far; the last one counts
+    std::string caveat;          ///< beside the end of an answer that may be poor: why
 };
 
 /// The whole answer of one target.
@@ -74,6 +75,7 @@ struct Response {
     std::string stop_sequence;  ///< as Delta's
     Usage usage;
     std::vector<std::vector<float>> embeddings;  ///< shape: [inputs, embed]
+    std::string caveat;                          ///< why it may be poor, for `molly.caveat`
     std::chrono::microseconds first_token{0};    ///< since the request came; the pipeline measures
     std::chrono::microseconds duration{0};       ///< likewise, up to the last Delta
 };

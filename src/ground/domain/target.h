@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <vector>
 
+#include "domain/capability.h"
 #include "domain/money.h"
 #include "domain/tier.h"
 
@@ -40,6 +42,20 @@ struct Capabilities {
     std::uint32_t context_tokens_max = 8192;
 };
 
+/// What a target, or one adapter of it, is for, and when it must not be asked: escalation is a rule
+/// that somebody declared, never left to the model.
+struct Specialist {
+    std::string adapter;  ///< empty: the bare model
+    Field field = Field::other;
+    double quality = 0.7;    ///< prior of its estimate in that field
+    double threshold = 0.6;  ///< an estimate from here on is tried before anything else
+    std::uint32_t prompt_tokens_max = 0;  ///< longer requests are not for it; 0: no limit
+    double difficulty_max = 1;            ///< nor harder ones
+    double confidence_min = 0;  ///< a less confident answer goes to the next tier; 0: none does
+
+    bool operator==(const Specialist&) const = default;
+};
+
 struct TargetSpec {
     std::string id;      ///< the name in requests and receipts
     bool local = false;  ///< the engine in this process
@@ -57,6 +73,8 @@ struct TargetSpec {
     double quality = 0.5;                        ///< declared, in [0, 1]
     std::chrono::milliseconds first_token{500};  ///< declared, until measured
     double tokens_per_second = 50;               ///< declared, until measured
+    double confidence_min = 0;  ///< a less confident answer goes to the next tier; 0: none does
+    std::vector<Specialist> specialists;
     std::chrono::milliseconds connect_timeout{2000};
     std::chrono::milliseconds idle_timeout{60000};
 

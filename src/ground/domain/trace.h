@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "domain/capability.h"
 #include "domain/finding.h"
 #include "domain/label.h"
 #include "domain/request.h"
@@ -15,17 +16,6 @@
 #include "domain/target.h"
 
 namespace molly::domain {
-
-/// What a request needs (SPEC section 3; the classifier's posterior joins when that part exists).
-struct CapabilityProfile {
-    std::uint32_t prompt_tokens = 0;   ///< estimate, over all that will be paid for
-    std::uint32_t context_tokens = 0;  ///< estimate, of the longest single sequence
-    std::uint32_t answer_tokens = 0;   ///< estimate, or the caller's maximum
-    bool tools = false;
-    bool json_schema = false;
-    bool images = false;
-    bool logprobs = false;
-};
 
 /// Why content has the label that it has: one entry per signal, never the text that matched.
 struct Signal {
@@ -56,7 +46,10 @@ struct Candidate {
     std::string adapter;
     Tier tier = Tier::t0;
     std::string excluded_by;               ///< empty: admitted
-    double quality = 0;                    ///< in [0, 1]
+    double quality = 0;                    ///< in [0, 1]: the lower bound that competes
+    double mean = 0;                       ///< of the estimate behind it
+    double evidence = 0;                   ///< its weight, in judged answers; 0: as declared
+    bool specialist = false;               ///< it serves this field first
     Money cost;                            ///< estimate
     std::chrono::milliseconds latency{0};  ///< estimate
     double score = 0;
@@ -89,7 +82,9 @@ struct Attempt {
     Money cost;
     std::chrono::microseconds first_token{0};
     std::chrono::microseconds duration{0};
-    Redactions redactions = {};  ///< what was replaced before it left
+    Redactions redactions = {};             ///< what was replaced before it left
+    std::optional<double> confidence = {};  ///< in its answer, in [0, 1]; empty: not measured
+    bool rejected = false;                  ///< it answered, and another one was asked all the same
 };
 
 enum class Outcome : std::uint8_t {
@@ -137,6 +132,7 @@ struct Trace {
     Outcome outcome = Outcome::answered;
     std::optional<FinishReason> finish;
     std::string failure;                           ///< `code: reason`, without content
+    std::string caveat = {};                       ///< a token: why the answer may be poor
     std::optional<Declassification> lowered = {};  ///< the trace is of this act, not of a request
 };
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "annotate/internal/inspector.h"
+#include "profile/classifier.h"
 
 namespace molly::annotate {
 namespace {
@@ -35,6 +36,32 @@ domain::CapabilityProfile profile_of(const Request& request) {
             profile.images = profile.images || part.kind == domain::Part::Kind::image;
     }
     return profile;
+}
+
+/// What the caller asks now: the last turn of a user, or what there is instead. Empty: nothing.
+std::string asked_text(const Request& request) {
+    const auto last = std::find_if(
+        request.messages.rbegin(), request.messages.rend(),
+        [](const domain::Message& message) { return message.role == domain::Role::user; });
+    if (last != request.messages.rend()) return text_of(*last);
+    if (!request.prompt.empty()) return request.prompt.text();
+    return request.inputs.empty() ? std::string() : request.inputs.front().text();
+}
+
+void classify(const profile::Classifier& classifier, const Request& request,
+              domain::CapabilityProfile& needs) {
+    const std::string text = asked_text(request);
+    if (text.empty()) return;
+    const profile::Reading reading = classifier.read(text);
+    needs.classified = true;
+    needs.fields = reading.fields;
+    needs.difficulty = reading.difficulty;
+    needs.out_of_scope = reading.out_of_scope;
+    needs.task = reading.task();
+    needs.task_share = reading.tasks[static_cast<std::size_t>(needs.task)];
+    if (request.operation != domain::Operation::embed) return;
+    needs.task = domain::TaskType::embed;
+    needs.task_share = 1;
 }
 
 bool one_of(const std::vector<std::string>& wanted, const std::string& value) {
@@ -100,8 +127,12 @@ bool concerns(const LabelRule& rule, const Request& request, const Label& label)
 
 class RuleAnnotator final : public Annotator {
 public:
-    RuleAnnotator(Options options, std::unique_ptr<const Inspector> inspector)
-        : options_(std::move(options)), inspector_(std::move(inspector)) {}
+    /// Without a classifier nothing is read out of texts but what they hold.
+    RuleAnnotator(Options options, std::unique_ptr<const Inspector> inspector,
+                  std::shared_ptr<const profile::Classifier> classifier)
+        : options_(std::move(options)),
+          inspector_(std::move(inspector)),
+          classifier_(std::move(classifier)) {}
 
     Result<AnnotatedRequest> annotate(Request request,
                                       const std::optional<Label>& sticky) const override {
@@ -116,6 +147,7 @@ public:
         annotated.declassified =
             declared < options_.default_class && annotated.label.sensitivity == declared;
         annotated.capability = profile_of(request);
+        if (classifier_) classify(*classifier_, request, annotated.capability);
         annotated.request = std::move(request);
         return annotated;
     }
@@ -220,6 +252,7 @@ private:
 
     Options options_;
     std::unique_ptr<const Inspector> inspector_;
+    std::shared_ptr<const profile::Classifier> classifier_;
 };
 
 }  // namespace
@@ -240,7 +273,12 @@ FindingClasses default_finding_classes() noexcept {
 
 Result<std::unique_ptr<Annotator>> Annotator::make(Options options) {
     TRY(std::unique_ptr<const Inspector> inspector, Inspector::make(options));
-    return std::make_unique<RuleAnnotator>(std::move(options), std::move(inspector));
+    std::shared_ptr<const profile::Classifier> classifier;
+    if (options.classify) {
+        TRY(classifier, profile::Classifier::built_in());
+    }
+    return std::make_unique<RuleAnnotator>(std::move(options), std::move(inspector),
+                                           std::move(classifier));
 }
 
 }  // namespace molly::annotate

@@ -48,6 +48,7 @@ struct Options {
     domain::Sensitivity default_class = domain::Sensitivity::private_;
     std::vector<LabelRule> rules;
     DetectOptions detect;
+    bool classify = true;  ///< reads what the request is about; false: its fields stay unknown
 };
 
 class Annotator {

@@ -44,6 +44,17 @@ void append_capability(std::string& out, const domain::CapabilityProfile& needs)
     object.some_flag("json_schema", needs.json_schema);
     object.some_flag("images", needs.images);
     object.some_flag("logprobs", needs.logprobs);
+    if (!needs.classified) return;
+    object.text("task", to_string(needs.task));
+    object.some_number("task_share", needs.task_share);
+    object.number("difficulty", needs.difficulty);
+    object.some_number("out_of_scope", needs.out_of_scope);
+    ObjectText fields(object.name("fields"));
+    for (std::size_t i = 0; i < domain::fields_count; ++i) {
+        // What is hardly there is left out.
+        if (needs.fields[i] >= 0.01F)
+            fields.number(to_string(static_cast<domain::Field>(i)), needs.fields[i]);
+    }
 }
 
 void append_candidate(std::string& out, const Candidate& candidate) {
@@ -53,6 +64,9 @@ void append_candidate(std::string& out, const Candidate& candidate) {
     object.text("tier", to_string(candidate.tier));
     object.some_text("excluded_by", candidate.excluded_by);
     object.some_number("quality", candidate.quality);
+    object.some_number("mean", candidate.mean);
+    object.some_number("evidence", candidate.evidence);
+    object.some_flag("specialist", candidate.specialist);
     object.some_number("cost_nano", candidate.cost.nano);
     object.some_number("latency_ms", candidate.latency.count());
     object.some_number("score", candidate.score);
@@ -91,6 +105,8 @@ void append_attempt(std::string& out, const Attempt& attempt) {
     object.some_number("duration_us", attempt.duration.count());
     if (!attempt.redactions.empty())
         append_redactions(object.name("redactions"), attempt.redactions);
+    if (attempt.confidence) object.number("confidence", *attempt.confidence);
+    object.some_flag("rejected", attempt.rejected);
 }
 
 void append_declassification(std::string& out, const domain::Declassification& act) {
@@ -217,6 +233,9 @@ Candidate read_candidate(const Reader& reader) {
             .tier = read_tier(reader),
             .excluded_by = reader.text("excluded_by"),
             .quality = reader.number<double>("quality"),
+            .mean = reader.number<double>("mean"),
+            .evidence = reader.number<double>("evidence"),
+            .specialist = reader.flag("specialist"),
             .cost = {reader.number<std::int64_t>("cost_nano")},
             .latency = std::chrono::milliseconds(reader.number<std::int64_t>("latency_ms")),
             .score = reader.number<double>("score")};
@@ -264,16 +283,32 @@ Attempt read_attempt(const Reader& reader) {
             .cost = {reader.number<std::int64_t>("cost_nano")},
             .first_token = std::chrono::microseconds(reader.number<std::int64_t>("first_token_us")),
             .duration = std::chrono::microseconds(reader.number<std::int64_t>("duration_us")),
-            .redactions = read_redactions(reader.inside("redactions"))};
+            .redactions = read_redactions(reader.inside("redactions")),
+            .confidence = reader.find("confidence") == nullptr
+                              ? std::nullopt
+                              : std::optional(reader.number<double>("confidence")),
+            .rejected = reader.flag("rejected")};
 }
 
 domain::CapabilityProfile read_capability(const Reader& reader) {
-    return {.prompt_tokens = reader.number<std::uint32_t>("prompt_tokens"),
-            .answer_tokens = reader.number<std::uint32_t>("answer_tokens"),
-            .tools = reader.flag("tools"),
-            .json_schema = reader.flag("json_schema"),
-            .images = reader.flag("images"),
-            .logprobs = reader.flag("logprobs")};
+    domain::CapabilityProfile needs;
+    needs.prompt_tokens = reader.number<std::uint32_t>("prompt_tokens");
+    needs.answer_tokens = reader.number<std::uint32_t>("answer_tokens");
+    needs.tools = reader.flag("tools");
+    needs.json_schema = reader.flag("json_schema");
+    needs.images = reader.flag("images");
+    needs.logprobs = reader.flag("logprobs");
+    const auto task = domain::task_from(reader.text("task"));
+    if (!task) return needs;
+    needs.classified = true;
+    needs.task = *task;
+    needs.task_share = reader.number<float>("task_share");
+    needs.difficulty = reader.number<float>("difficulty");
+    needs.out_of_scope = reader.number<float>("out_of_scope");
+    const Reader fields = reader.inside("fields");
+    for (std::size_t i = 0; i < domain::fields_count; ++i)
+        needs.fields[i] = fields.number<float>(to_string(static_cast<domain::Field>(i)));
+    return needs;
 }
 
 void read_request(const Reader& reader, Trace& trace) {
@@ -337,6 +372,7 @@ void append_trace(std::string& out, const Trace& trace) {
     object.text("outcome", to_string(trace.outcome));
     if (trace.finish) object.text("finish", to_string(*trace.finish));
     object.some_text("failure", trace.failure);
+    object.some_text("caveat", trace.caveat);
     if (trace.lowered) append_declassification(object.name("lowered"), *trace.lowered);
 }
 
@@ -368,6 +404,7 @@ Result<Trace> trace_from(std::string_view text) {
         reader.choice("outcome", domain::Outcome::truncated).value_or(domain::Outcome::failed);
     trace.finish = reader.choice("finish", domain::FinishReason::content_filter);
     trace.failure = reader.text("failure");
+    trace.caveat = reader.text("caveat");
     if (reader.find("lowered") != nullptr)
         trace.lowered = read_declassification(reader.inside("lowered"));
     return trace;

@@ -92,6 +92,10 @@ void add_models(Command& root);
 void add_adapters(Command& root);
 void add_train(Command& root);
 void add_eval(Command& root);
+/// Below `train`.
+void add_train_classifier(Command& train);
+/// Below `eval`.
+void add_eval_router(Command& eval);
 void add_targets(Command& root);
 void add_traces(Command& root);
 void add_audit(Command& root);

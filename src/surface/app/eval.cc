@@ -173,6 +173,7 @@ void add_eval(Command& root) {
         root.add("eval", {"Measure how good answers are", "Misura quanto sono buone le risposte"});
     command.group();
     declare_adapters(command);
+    add_eval_router(command);
 }
 
 }  // namespace molly::app

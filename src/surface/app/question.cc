@@ -1,5 +1,6 @@
 #include "app/question.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -114,6 +115,45 @@ std::string summary_of(const Terminal& terminal, const Answer& answer) {
                        terminal.say("receipt", "ricevuta"), answer.receipt);
 }
 
+namespace {
+
+/// What the request was taken for: task, the likeliest fields, difficulty.
+std::string profile_line(const Terminal& terminal, const json::value* profile) {
+    const json::value* fields = at(profile, "fields");
+    if (fields == nullptr || !fields->is_object()) return {};
+    std::vector<std::pair<double, std::string>> order;
+    for (const auto& [name, share] : fields->get_object()) {
+        if (share.is_number()) order.emplace_back(-share.to_number<double>(), std::string(name));
+    }
+    std::sort(order.begin(), order.end());
+    std::string out =
+        fmt::format("{} {}", terminal.say("task", "compito"), text_at(profile, "task"));
+    constexpr std::size_t shown_max = 3;
+    for (std::size_t i = 0; i < std::min(order.size(), shown_max); ++i)
+        out += fmt::format(", {} {:.2f}", order[i].second, -order[i].first);
+    return out + fmt::format(", {} {}\n", terminal.say("difficulty", "difficoltà"),
+                             number_at(profile, "difficulty"));
+}
+
+std::string attempt_lines(const Terminal& terminal, const json::value* attempts) {
+    std::string out;
+    if (attempts == nullptr || !attempts->is_array()) return out;
+    for (const json::value& one : attempts->get_array()) {
+        const std::string failed = text_at(&one, "failed");
+        out += fmt::format(
+            "  {} {}: {}", terminal.say("attempt", "tentativo"), text_at(&one, "target"),
+            failed.empty() ? terminal.say("answered", "ha risposto") : std::string_view(failed));
+        if (number_at(&one, "confidence") != "-") {
+            out += fmt::format(", {} {}", terminal.say("confidence", "confidenza"),
+                               number_at(&one, "confidence"));
+        }
+        out += fmt::format(", {} ms\n", number_at(&one, "duration_ms"));
+    }
+    return out;
+}
+
+}  // namespace
+
 Result<std::string> explanation_of(Api& api, const Terminal& terminal, const std::string& receipt) {
     TRY(const std::string body, body_of(api.call("GET", "/molly/v1/traces/" + receipt)));
     TRY(const json::value trace, parse_json(body));
@@ -121,11 +161,14 @@ Result<std::string> explanation_of(Api& api, const Terminal& terminal, const std
     std::string out = fmt::format("{} {}, {} {}\n", terminal.say("class", "classe"),
                                   text_at(at(&trace, "label"), "class"),
                                   terminal.say("rule", "regola"), text_at(decision, "rule"));
+    out += profile_line(terminal, at(&trace, "profile"));
     const json::value* candidates = at(decision, "candidates");
     if (candidates == nullptr || !candidates->is_array()) return out;
     for (const json::value& one : candidates->get_array()) {
         const std::string excluded = text_at(&one, "excluded_by");
-        out += fmt::format("  {} ({}): ", text_at(&one, "target"), text_at(&one, "tier"));
+        const std::string adapter = text_at(&one, "adapter");
+        out += fmt::format("  {}{}{} ({}): ", text_at(&one, "target"), adapter.empty() ? "" : "/",
+                           adapter, text_at(&one, "tier"));
         if (excluded.empty()) {
             out += fmt::format("{} {}, {} {}, {} {} ms, {} {}\n",
                                terminal.say("score", "punteggio"), number_at(&one, "score"),
@@ -136,6 +179,7 @@ Result<std::string> explanation_of(Api& api, const Terminal& terminal, const std
             out += fmt::format("{} {}\n", terminal.say("excluded:", "esclusa:"), excluded);
         }
     }
+    out += attempt_lines(terminal, at(&trace, "attempts"));
     out.pop_back();
     return out;
 }

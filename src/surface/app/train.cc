@@ -259,6 +259,7 @@ void add_train(Command& root) {
     declare_tokenizer(command, options);
     declare_base(command, options);
     declare_train_lora(command);
+    add_train_classifier(command);
     Command going_on = command.add("resume", {"Go on with a run from its last checkpoint",
                                               "Riprende un addestramento dall'ultimo salvataggio"});
     going_on.argument("run", options->run, {"its folder", "la sua cartella"});

@@ -50,9 +50,33 @@ json::object to_json(const domain::Candidate& candidate) {
         return out;
     }
     out["quality"] = candidate.quality;
+    if (candidate.evidence > 0) {
+        out["mean"] = candidate.mean;
+        out["evidence"] = candidate.evidence;
+    }
+    if (candidate.specialist) out["specialist"] = true;
     out["cost"] = to_string(candidate.cost);
     out["latency_ms"] = candidate.latency.count();
     out["score"] = candidate.score;
+    return out;
+}
+
+json::object to_json(const domain::CapabilityProfile& needs) {
+    json::object out;
+    out["prompt_tokens"] = needs.prompt_tokens;
+    out["answer_tokens"] = needs.answer_tokens;
+    if (!needs.classified) return out;
+    out["task"] = std::string(to_string(needs.task));
+    out["task_share"] = needs.task_share;
+    out["difficulty"] = needs.difficulty;
+    out["out_of_scope"] = needs.out_of_scope;
+    json::object fields;
+    for (std::size_t i = 0; i < domain::fields_count; ++i) {
+        const float share = needs.fields[i];
+        // What is hardly there is left out.
+        if (share >= 0.01F) fields[std::string(to_string(static_cast<domain::Field>(i)))] = share;
+    }
+    out["fields"] = std::move(fields);
     return out;
 }
 
@@ -69,6 +93,8 @@ json::object to_json(const domain::Attempt& attempt) {
         out["failed"] = std::string(to_string(*attempt.failed));
         out["failure"] = attempt.failure;
     }
+    if (attempt.confidence) out["confidence"] = *attempt.confidence;
+    if (attempt.rejected) out["rejected"] = true;
     out["usage"] = to_json(attempt.usage);
     out["cost"] = to_string(attempt.cost);
     out["first_token_ms"] = milliseconds(attempt.first_token);
@@ -161,6 +187,8 @@ json::object to_json(const domain::Trace& trace) {
     out["label"] = to_json(trace.label);
     out["signals"] = signals_of(trace);
     out["declassified"] = trace.declassified;
+    out["profile"] = to_json(trace.capability);
+    if (!trace.caveat.empty()) out["caveat"] = trace.caveat;
     out["rules_hash"] = trace.rules_hash;
     out["decision"] = to_json(trace.decision);
     out["attempts"] = std::move(attempts);

@@ -1,0 +1,14 @@
+#pragma once
+// How a question is built: lengths, numbers, signs, options, negations. Pure.
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace molly::profile {
+
+inline constexpr std::uint32_t structure_size = 2048;
+
+/// Indicators of what holds of `prompt`, below structure_size.
+std::vector<std::uint32_t> structure_of(std::string_view prompt);
+
+}  // namespace molly::profile
