@@ -207,4 +207,17 @@ Result<AdapterSizes> adapter_sizes(const std::filesystem::path& base, const std:
     return out;
 }
 
+Result<void> write_fresh_adapter(const std::filesystem::path& base, const std::string& modules,
+                                 std::uint32_t rank, const std::filesystem::path& file) {
+    TRY(const auto wanted, parse_modules(modules));
+    TRY(const FrozenModel model, FrozenModel::open(base));
+    const LoraLayout layout(model, rank, wanted);
+    AdapterCard card;
+    card.name = "fresh";
+    card.architecture = model.shape().family;
+    card.base = model.name();
+    card.alpha = static_cast<float>(2 * rank);
+    return write_adapter(file, layout, make_adapter(layout, 1), card);
+}
+
 }  // namespace molly::train

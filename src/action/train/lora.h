@@ -91,4 +91,8 @@ struct AdapterSizes {
 /// For ranks 4 to 64 on these modules. Errors: as FrozenModel::open; invalid_request.
 Result<AdapterSizes> adapter_sizes(const std::filesystem::path& base, const std::string& modules);
 
+/// Writes an adapter that changes nothing yet. Errors: as adapter_sizes; unavailable.
+Result<void> write_fresh_adapter(const std::filesystem::path& base, const std::string& modules,
+                                 std::uint32_t rank, const std::filesystem::path& file);
+
 }  // namespace molly::train

@@ -10,6 +10,7 @@
 
 #include "adapters/peft_export.h"
 #include "adapters/registry.h"
+#include "app/adapter_sizes.h"
 #include "app/commands.h"
 #include "app/house.h"
 #include "base/json.h"
@@ -380,6 +381,7 @@ void add_adapters(Command& root) {
          "  molly adapters rollback legge\n"});
     const auto options = std::make_shared<AdapterOptions>();
     add_looks(command, options);
+    declare_adapter_sizes(command);
     add_import(command, options);
     add_states(command, options);
 }

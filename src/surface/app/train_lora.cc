@@ -8,10 +8,10 @@
 #include <fmt/format.h>
 
 #include "adapters/registry.h"
+#include "app/house.h"
 #include "app/text_coder.h"
 #include "app/train_watch.h"
 #include "base/json.h"
-#include "models/catalogue.h"
 #include "train/lora.h"
 
 namespace molly::app {
@@ -55,14 +55,6 @@ struct Wish {
         return out;
     }
 };
-
-/// A file, or the name of a model that is here.
-Result<std::filesystem::path> find_base(const Places& places, const std::string& base) {
-    if (std::filesystem::is_regular_file(base)) return std::filesystem::path(base);
-    TRY(const auto catalogue, models::Catalogue::open(places.data));
-    TRY(const models::Model model, catalogue.find(base));
-    return model.file;
-}
 
 /// The version after the highest of a name; 1.0.0 for a new one.
 Result<std::string> next_version(const adapters::Registry& registry, const std::string& name) {
@@ -228,7 +220,7 @@ std::filesystem::path free_folder(const Places& places, const std::string& name)
 Result<void> train_adapter(const General& general, const AdapterRun& run, train::Method method) {
     const Places places = find_places(general.places);
     train::LoraOptions options = options_of(run, method);
-    TRY(options.base, find_base(places, run.base));
+    TRY(options.base, find_model(run.base, places));
     if (!run.version.empty()) TRY_DO(adapters::check_version(run.version));
     options.out = run.out.empty() ? free_folder(places, run.name) : std::filesystem::path(run.out);
     TRY(const auto coder, ModelCoder::open(options.base));
