@@ -29,7 +29,8 @@ def main(path):
         inputs, targets = integers(), integers()
         torch.set_default_dtype(torch.float64)
         model = Model(head['vocabulary'], head['embed'], head['layers'], head['heads'], head['key_heads'], head['head_width'],
-                      head['feed_forward'], head['context'], torch.float64, head['rank'], float(head['scale']), tied=False)
+                      head['feed_forward'], head['context'], torch.float64, head['rank'], float(head['scale']),
+                      head['rotate_halves'], head['biases'], tied=False)
         for norm in [model.output_norm] + [n for layer in model.blk for n in (layer.attn_norm, layer.ffn_norm)]:
             norm.epsilon = head['epsilon']
         model.embedding.data = floats(head['vocabulary'], head['embed'])
@@ -42,7 +43,7 @@ def main(path):
             for name in MODULES:
                 weight = getattr(layer, name).weight
                 weight.data = floats(*weight.shape)
-            for name in MODULES[:3]:
+            for name in MODULES[:3] if head['biases'] else ():
                 bias = getattr(layer, name).bias
                 bias.data = floats(*bias.shape)
         before, gradient, after = (floats(head['weights']) for _ in range(3))

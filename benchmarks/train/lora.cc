@@ -151,11 +151,13 @@ int dump(const char* path, const char* to) {
     file << fmt::format(
         "{{\"vocabulary\":{},\"embed\":{},\"layers\":{},\"heads\":{},\"key_heads\":{},\"head_"
         "width\":{},\"feed_forward\":{},"
-        "\"context\":{},\"epsilon\":{:.9g},\"rank\":{},\"scale\":2,\"weights\":{},\"loss\":{:.9f},"
+        "\"rotate_halves\":{},\"biases\":{},\"context\":{},\"epsilon\":{:.9g},\"rank\":{},"
+        "\"scale\":2,\"weights\":{},\"loss\":{:.9f},"
         "\"gradient_norm\":{:.9f},"
         "\"learning_rate\":{:.9f}}}\n",
         shape.vocabulary, shape.embed, model->layers().size(), shape.heads, shape.key_heads,
-        shape.head_width, shape.feed_forward, tokens, shape.norm_epsilon, rank, layout.size,
+        shape.head_width, shape.feed_forward, shape.rotate_halves,
+        !model->layers().front().bias[0].empty(), tokens, shape.norm_epsilon, rank, layout.size,
         report.loss, report.gradient_norm, report.rate);
     write(file, batch.input.data(), tokens * 4);
     write(file, batch.target.data(), tokens * 4);

@@ -10,7 +10,7 @@ import time
 
 import torch
 import torch.nn.functional as F
-from torch_model import Norm
+from torch_model import Norm, rotate
 
 VOCABULARY, EMBED, LAYERS, HEADS, KEY_HEADS, FEED, CONTEXT, RANK = 151936, 896, 24, 14, 2, 4864, 256, 16
 
@@ -29,7 +29,7 @@ class Adapted(torch.nn.Module):
         return F.linear(x, self.weight, self.bias) + self.scale * F.linear(F.linear(x, self.a), self.b)
 
 
-def rotate(x, cosine, sine):
+def rotate_halves(x, cosine, sine):
     """Turns (i, i + half), as NeoX does. x: [batch, tokens, heads, width]."""
     a, b = x.chunk(2, -1)
     c, s = cosine[:, None], sine[:, None]
@@ -37,21 +37,22 @@ def rotate(x, cosine, sine):
 
 
 class Layer(torch.nn.Module):
-    def __init__(self, embed, heads, key_heads, head_width, feed, dtype, rank, scale, epsilon):
+    def __init__(self, embed, heads, key_heads, head_width, feed, dtype, rank, scale, halves, biases):
         super().__init__()
+        self.rotate = rotate_halves if halves else rotate
         make = lambda a, b, bias=False: Adapted(a, b, dtype, bias, rank, scale)
         self.heads, self.key_heads, self.width = heads, key_heads, head_width
         self.attn_norm, self.ffn_norm = Norm(embed), Norm(embed)
-        self.query = make(embed, heads * head_width, True)
-        self.key, self.value = make(embed, key_heads * head_width, True), make(embed, key_heads * head_width, True)
+        self.query = make(embed, heads * head_width, biases)
+        self.key, self.value = make(embed, key_heads * head_width, biases), make(embed, key_heads * head_width, biases)
         self.output = make(heads * head_width, embed)
         self.gate, self.up, self.down = make(embed, feed), make(embed, feed), make(feed, embed)
 
     def forward(self, x, cosine, sine, mask):
         batch, tokens, _ = x.shape
         h = self.attn_norm(x)
-        q = rotate(self.query(h).view(batch, tokens, self.heads, self.width), cosine, sine).transpose(1, 2)
-        k = rotate(self.key(h).view(batch, tokens, self.key_heads, self.width), cosine, sine).transpose(1, 2)
+        q = self.rotate(self.query(h).view(batch, tokens, self.heads, self.width), cosine, sine).transpose(1, 2)
+        k = self.rotate(self.key(h).view(batch, tokens, self.key_heads, self.width), cosine, sine).transpose(1, 2)
         v = self.value(h).view(batch, tokens, self.key_heads, self.width).transpose(1, 2)
         k, v = (t.repeat_interleave(self.heads // self.key_heads, 1) for t in (k, v))
         scores = q @ k.transpose(-1, -2) * self.width ** -0.5 + mask
@@ -63,12 +64,12 @@ class Layer(torch.nn.Module):
 
 class Model(torch.nn.Module):
     def __init__(self, vocabulary, embed, layers, heads, key_heads, head_width, feed, context, dtype, rank=RANK, scale=2.0,
-                 epsilon=1e-6, tied=True):
+                 halves=True, biases=True, tied=True):
         super().__init__()
         self.embedding = torch.nn.Parameter(torch.randn(vocabulary, embed, dtype=dtype) * 0.02, requires_grad=False)
         self.head = self.embedding if tied else torch.nn.Parameter(torch.randn(vocabulary, embed, dtype=dtype) * 0.02,
                                                                    requires_grad=False)
-        self.blk = torch.nn.ModuleList(Layer(embed, heads, key_heads, head_width, feed, dtype, rank, scale, epsilon)
+        self.blk = torch.nn.ModuleList(Layer(embed, heads, key_heads, head_width, feed, dtype, rank, scale, halves, biases)
                                        for _ in range(layers))
         self.output_norm = Norm(embed)
         for norm in (self.output_norm, *(n for layer in self.blk for n in (layer.attn_norm, layer.ffn_norm))):
