@@ -11,8 +11,9 @@ namespace {
 std::vector<std::uint32_t> order_of(std::span<const double> ranks) {
     std::vector<std::uint32_t> order(ranks.size());
     std::iota(order.begin(), order.end(), 0U);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::uint32_t a, std::uint32_t b) { return ranks[a] > ranks[b]; });
+    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+        return ranks[a] != ranks[b] ? ranks[a] > ranks[b] : a < b;
+    });
     return order;
 }
 
