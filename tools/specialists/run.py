@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Trains a specialist per task on a base, smaller ones for the learning curve, and measures them all.
 
-Usage: run.py --base BASE.gguf --rows ROWS --out OUT [--molly BINARY] [--sizes N...] [--only TASK...] [--epochs N]
+Usage: run.py --base BASE.gguf --rows ROWS --out OUT [--molly BINARY] [--sizes N...] [--only TASK...] [--epochs N] [--batch N]
 
 ROWS is what make.py wrote. OUT gets adapters/TASK.gguf (the largest size), adapters/TASK-N.gguf (the others), times.json and
 report.json. What is there already is not trained again, so a run that was stopped goes on.
@@ -24,7 +24,8 @@ def train(options, task, rows, size):
     shutil.rmtree(run, ignore_errors=True)
     command = [str(options.molly), '--json', 'train', 'lora', '--base', str(options.base), '--data', str(cut),
                '--name', f'{task}-{size}', '--out', str(run), '--rank', str(options.rank),
-               '--epochs', str(options.epochs), '--seed', '1', '--domain', task]
+               '--epochs', str(options.epochs), '--batch', str(options.batch), '--learning-rate', str(options.learning_rate),
+               '--seed', '1', '--domain', task]
     # The copies of the curve go into a registry of their own.
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, 'MOLLY_DATA': str(options.out / 'registry')})
     if done.returncode != 0:
@@ -40,7 +41,10 @@ def main():
     parser.add_argument('--out', type=Path, required=True)
     parser.add_argument('--sizes', type=int, nargs='*', default=[50, 100, 200, 500])
     parser.add_argument('--only', nargs='*', default=[])
-    parser.add_argument('--epochs', type=float, default=6)
+    # A packed row holds two or three examples: with few rows it is the number of steps that is short, not that of tokens.
+    parser.add_argument('--batch', type=int, default=1)
+    parser.add_argument('--learning-rate', type=float, default=2e-3)
+    parser.add_argument('--epochs', type=float, default=8)
     parser.add_argument('--rank', type=int, default=16)
     options = parser.parse_args()
     adapters = options.out / 'adapters'
