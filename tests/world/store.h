@@ -32,6 +32,15 @@ public:
     Task<Result<void>> delete_response(std::string id, std::string member) override;
     Result<std::vector<store::KeyRow>> keys() override { return key_rows; }
     Task<Result<void>> put_key(store::KeyRow row) override;
+    Result<std::vector<store::EstimateRow>> estimates() override { return estimate_rows; }
+    Task<Result<void>> put_estimates(std::vector<store::EstimateRow> rows) override {
+        estimate_rows.insert(estimate_rows.end(), rows.begin(), rows.end());
+        co_return Result<void>();
+    }
+    Task<Result<void>> put_feedback(std::string trace_id, double /*score*/) override {
+        if (judged.insert(std::move(trace_id)).second) co_return Result<void>();
+        co_return fail(ErrorCode::conflict, "judged");
+    }
     Result<domain::Money> spent(const std::string& key_id, WallTime since) override;
     Task<Result<std::uint64_t>> expire() override;
 
@@ -44,6 +53,8 @@ public:
     std::vector<store::Departure> departures;  ///< in the order of their commit
     std::vector<domain::Trace> committed;
     std::vector<store::KeyRow> key_rows;
+    std::vector<store::EstimateRow> estimate_rows;
+    std::set<std::string> judged;
 
 private:
     Task<Result<void>> write();

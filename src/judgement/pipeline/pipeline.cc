@@ -98,7 +98,8 @@ Result<Prepared> Pipeline::place(domain::Request request, domain::Trace& trace,
     TRY(policy::ClearedRequest cleared, rules->policy->clear(std::move(annotated)));
     const std::string adapter =
         wanted.adapter.empty() ? cleared.request().extensions.adapter : wanted.adapter;
-    auto planned = router::plan(cleared, wanted, views(adapter), parts_.routing, trace.decision);
+    auto planned = router::plan(cleared, wanted, views(adapter), parts_.routing, trace.decision,
+                                parts_.estimates);
     if (!planned)
         return fail(tell_adapters(std::move(planned).error(), adapter, cleared.request().caller));
     router::Plan plan = *std::move(planned);
@@ -188,9 +189,14 @@ Task<Result<Answered>> Pipeline::record(domain::Trace trace, MonoTime arrived, P
 
 Result<domain::Decision> Pipeline::explain(domain::Request request,
                                            const members::Key& /*key*/) const {
+    TRY(domain::Trace trace, rehearse(std::move(request)));
+    return std::move(trace.decision);
+}
+
+Result<domain::Trace> Pipeline::rehearse(domain::Request request) const {
     domain::Trace trace;
     TRY_DO(place(std::move(request), trace, Memory::leave));
-    return std::move(trace.decision);
+    return trace;
 }
 
 /// Whether the detectors look at everything: of a text that holds nothing.

@@ -76,7 +76,8 @@ struct Parts {
     std::vector<targets::Target*> targets;
     Metrics& metrics;
     Clock& clock;
-    std::string conversation_key;  ///< secret, for the keyed hash of first turns
+    std::string conversation_key;            ///< secret, for the keyed hash of first turns
+    router::Estimates* estimates = nullptr;  ///< null: declared qualities count, nothing is learned
 };
 
 struct Prepared;
@@ -107,6 +108,8 @@ public:
 
     /// The decision without any attempt, for `explain`. Errors: as run.
     Result<domain::Decision> explain(domain::Request request, const members::Key& key) const;
+    /// The same, with all that was found out about the request before. Errors: as run.
+    Result<domain::Trace> rehearse(domain::Request request) const;
 
     /// Lowers the class that sticks to a conversation (`member/id`, as traces name it) and records
     /// the act in a trace and a receipt, whose id it gives. What later turns hold raises it again.
@@ -115,6 +118,15 @@ public:
     /// too long, or holds identifiers).
     Task<Result<domain::Trace>> declassify(domain::Declassification act, std::string conversation,
                                            const members::Key& by);
+
+    /// A judgement of the answer behind `trace`, in [0, 1]: the router's estimates learn from it at
+    /// once and are kept. Errors: invalid_request (nothing answered; the score), conflict (it was
+    /// judged already), unsupported (nothing learns here).
+    Task<Result<void>> judge(domain::Trace trace, double score);
+    /// Adds what an evaluation or an imported table says. Errors: unsupported, exhausted.
+    Task<Result<void>> learn(std::vector<router::EstimateRow> seen);
+    /// Everything that was learned of targets.
+    std::vector<router::EstimateRow> estimates() const;
 
     /// Whether third parties may get anything: `open`, or what is missing first: `no_target`,
     /// `no_permit`, `no_detection`.

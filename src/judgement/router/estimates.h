@@ -1,6 +1,7 @@
 #pragma once
-// How good is each (target, adapter) at each field and difficulty? Moving averages with their weight
-// of evidence, believed the less the thinner and the older the evidence is. Safe from any thread.
+// How good is each (target, adapter) at each field and difficulty? Moving averages with their
+// weight of evidence, believed the less the thinner and the older the evidence is. Safe from any
+// thread.
 #include <chrono>
 #include <cstdint>
 #include <map>

@@ -93,8 +93,7 @@ TEST_F(EstimatesTest, ASpecialistHasItsOwnPriorAndRowsComeBack) {
         {.adapter = "law", .field = domain::Field::humanities, .quality = 0.8});
     EXPECT_DOUBLE_EQ(estimates_.at(target_, "law", about(domain::Field::humanities)).lower, 0.8);
     EXPECT_DOUBLE_EQ(estimates_.at(target_, "", about(domain::Field::humanities)).lower, 0.5);
-    const auto changed =
-        estimates_.learn("home", "law", about(domain::Field::humanities), 1, 30);
+    const auto changed = estimates_.learn("home", "law", about(domain::Field::humanities), 1, 30);
     ASSERT_EQ(changed.size(), 1U);
     Estimates other({}, clock_);
     other.load(estimates_.rows());

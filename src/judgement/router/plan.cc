@@ -54,28 +54,49 @@ Weights weights_of(domain::Mode mode) noexcept {
 /// Plans one request; everything it reads outlives it.
 class Planner {
 public:
-    Planner(const policy::ClearedRequest& cleared, const Wanted& wanted, const Options& options)
+    Planner(const policy::ClearedRequest& cleared, const Wanted& wanted, const Options& options,
+            const Estimates* estimates)
         : cleared_(cleared),
           request_(cleared.request()),
           profile_(cleared.annotated().capability),
           wanted_(wanted),
           adapter_(wanted.adapter.empty() ? request_.extensions.adapter : wanted.adapter),
           options_(options),
+          estimates_(estimates),
           mode_(request_.extensions.mode.value_or(options.mode)) {}
 
     domain::Mode mode() const noexcept { return mode_; }
-    const std::string& adapter() const noexcept { return adapter_; }
     bool pinned() const noexcept {
         return !wanted_.target.empty() && !wanted_.aliased && !options_.named_falls_back;
     }
 
-    Candidate candidate(const TargetView& view) const {
+    /// The adapters of a target that may serve: the one asked for, or none and its specialists.
+    std::vector<std::string> adapters_of(const TargetView& view) const {
+        std::vector<std::string> names = {adapter_};
+        if (!adapter_.empty()) return names;
+        for (const domain::Specialist& one : view.spec->specialists) {
+            const bool served = std::find(view.adapters.begin(), view.adapters.end(),
+                                          one.adapter) != view.adapters.end();
+            const bool known = std::find(names.begin(), names.end(), one.adapter) != names.end();
+            if (served && !known) names.push_back(one.adapter);
+        }
+        return names;
+    }
+
+    Candidate candidate(const TargetView& view, const std::string& adapter) const {
         const domain::TargetSpec& spec = *view.spec;
         Candidate candidate;
         candidate.target = spec.id;
-        candidate.adapter = adapter_;
+        candidate.adapter = adapter;
         candidate.tier = spec.tier;
-        candidate.quality = spec.quality;
+        candidate.quality = candidate.mean = prior_of(spec, adapter, profile_.field());
+        if (estimates_ != nullptr) {
+            const Belief belief = estimates_->at(spec, adapter, profile_);
+            candidate.quality = belief.lower;
+            candidate.mean = belief.mean;
+            candidate.evidence = belief.evidence;
+        }
+        candidate.specialist = serves_first(spec, candidate);
         domain::Usage usage;
         usage.prompt_tokens = profile_.prompt_tokens;
         usage.answer_tokens = profile_.answer_tokens;
@@ -91,29 +112,63 @@ public:
             return {Stage::other_asked, "the request asks for target " + wanted_.target};
         if (auto allowed = cleared_.permit().check_form(spec); !allowed)
             return {Stage::permit, allowed.error().message()};
-        if (auto covered = authorise(request_.caller, spec, adapter_); !covered)
+        if (auto covered = authorise(request_.caller, spec, candidate.adapter); !covered)
             return {Stage::permit, covered.error().message()};
         const auto& adapters = view.adapters;
-        if (!adapter_.empty() &&
-            std::find(adapters.begin(), adapters.end(), adapter_) == adapters.end()) {
+        if (!candidate.adapter.empty() &&
+            std::find(adapters.begin(), adapters.end(), candidate.adapter) == adapters.end()) {
             return {Stage::adapter, "it does not serve the adapter that is asked for"};
         }
+        if (std::string beyond = beyond_rules(spec, candidate); !beyond.empty())
+            return {Stage::capability, std::move(beyond)};
         if (std::string lacking = lacks(spec); !lacking.empty())
             return {Stage::capability, std::move(lacking)};
         return limit(view, candidate);
     }
 
-    /// Steps of a preferred target come first, then the higher score; ties go to the less exposed.
+    /// Steps of a preferred target come first, then specialists, then the higher score; ties go to
+    /// the less exposed.
     bool before(const Candidate& a, const Candidate& b) const {
         const auto rank = [&](const Candidate& c) {
             const bool preferred = !wanted_.target.empty() && c.target == wanted_.target;
-            return std::make_tuple(!c.excluded_by.empty(), !preferred, -c.score, c.tier,
-                                   std::string_view(c.target));
+            return std::make_tuple(!c.excluded_by.empty(), !preferred, !c.specialist, -c.score,
+                                   c.tier, std::string_view(c.target), std::string_view(c.adapter));
         };
         return rank(a) < rank(b);
     }
 
 private:
+    /// The declaration under which this candidate serves the request's field, or null.
+    const domain::Specialist* declared(const domain::TargetSpec& spec,
+                                       const std::string& adapter) const {
+        for (const domain::Specialist& one : spec.specialists) {
+            if (one.adapter == adapter && one.field == profile_.field()) return &one;
+        }
+        return nullptr;
+    }
+
+    /// Only on this device, and only for what it was declared for.
+    bool serves_first(const domain::TargetSpec& spec, const Candidate& candidate) const {
+        const domain::Specialist* one = declared(spec, candidate.adapter);
+        return one != nullptr && profile_.classified && spec.tier == domain::Tier::t0 &&
+               candidate.quality >= one->threshold;
+    }
+
+    /// What a declared specialist must not be asked, in words; empty when nothing forbids it.
+    std::string beyond_rules(const domain::TargetSpec& spec, const Candidate& candidate) const {
+        const domain::Specialist* one = declared(spec, candidate.adapter);
+        if (one == nullptr || !adapter_.empty()) return {};
+        if (one->prompt_tokens_max > 0 && profile_.prompt_tokens > one->prompt_tokens_max) {
+            return fmt::format("the request has about {} tokens and it is declared for {} at most",
+                               profile_.prompt_tokens, one->prompt_tokens_max);
+        }
+        if (profile_.difficulty > one->difficulty_max) {
+            return fmt::format("the difficulty is {:.2f} and it is declared for {:.2f} at most",
+                               profile_.difficulty, one->difficulty_max);
+        }
+        return {};
+    }
+
     milliseconds latency(const TargetView& view) const {
         const domain::TargetSpec& spec = *view.spec;
         const double first = view.first_token_ms > 0
@@ -187,6 +242,7 @@ private:
     const Wanted& wanted_;
     const std::string& adapter_;
     const Options& options_;
+    const Estimates* estimates_;
     domain::Mode mode_;
 };
 
@@ -328,15 +384,17 @@ Result<void> authorise(const domain::Caller& caller, const domain::TargetSpec& t
 
 Result<Plan> plan(const policy::ClearedRequest& cleared, const Wanted& wanted,
                   const std::vector<TargetView>& targets, const Options& options,
-                  domain::Decision& explanation) {
-    const Planner planner(cleared, wanted, options);
+                  domain::Decision& explanation, const Estimates* estimates) {
+    const Planner planner(cleared, wanted, options, estimates);
     std::vector<Weighed> weighed;
     weighed.reserve(targets.size());
     for (const TargetView& view : targets) {
-        Candidate candidate = planner.candidate(view);
-        Obstacle obstacle = planner.obstacle(view, candidate);
-        candidate.excluded_by = std::move(obstacle.words);
-        weighed.push_back({std::move(candidate), &view, obstacle.stage});
+        for (const std::string& adapter : planner.adapters_of(view)) {
+            Candidate candidate = planner.candidate(view, adapter);
+            Obstacle obstacle = planner.obstacle(view, candidate);
+            candidate.excluded_by = std::move(obstacle.words);
+            weighed.push_back({std::move(candidate), &view, obstacle.stage});
+        }
     }
     std::sort(weighed.begin(), weighed.end(), [&](const Weighed& a, const Weighed& b) {
         return planner.before(a.candidate, b.candidate);
@@ -358,7 +416,7 @@ Result<Plan> plan(const policy::ClearedRequest& cleared, const Wanted& wanted,
     const std::size_t steps_max = std::max(1U, options.attempts_max);
     for (const Weighed& one : weighed) {
         if (one.stage != Stage::admitted || plan.steps.size() >= steps_max) break;
-        plan.steps.push_back({one.view->spec, planner.adapter()});
+        plan.steps.push_back({one.view->spec, one.candidate.adapter});
     }
     if (plan.steps.empty()) return fail(nothing_left(cleared, weighed));
     return plan;

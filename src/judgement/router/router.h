@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "domain/trace.h"
 #include "policy/permit.h"
+#include "router/estimates.h"
 
 namespace molly::router {
 
@@ -29,6 +30,7 @@ struct Options {
     std::string alias_default = "auto";  ///< for names that nobody registered and that start like a
                                          ///< known vendor's; empty: none
     bool named_falls_back = false;       ///< whether others may replace a target asked for by name
+    EstimateOptions estimates;
 };
 
 /// What a model name means.
@@ -68,16 +70,18 @@ Result<Wanted> resolve_model(const std::string& model, const std::vector<std::st
 Result<void> authorise(const domain::Caller& caller, const domain::TargetSpec& target,
                        const std::string& adapter);
 
-/// Pure. Excludes what the permit, the key, the capabilities, context, budget, latency limit or
-/// health rule out, and orders the rest by score (quality minus weighted shares of cost and
-/// latency). A target asked for by name is the only step, one meant by an alias the first.
-/// `explanation` is filled also on errors. When nothing is left, the error is that of the
-/// candidates that came furthest: denied (nothing permitted; says what forbids it), not_found
-/// (adapter), unsupported, invalid_request (context_length_exceeded with both numbers), exhausted
-/// (cost limit), deadline_exceeded (latency limit), unavailable (all are down; with retry_after).
+/// Pure, given what the estimates hold. Excludes what the permit, the key, the capabilities,
+/// context, budget, latency limit or health rule out, and orders the rest: specialists on this
+/// device whose estimate clears their threshold, then by score (quality minus weighted shares of
+/// cost and latency). Without `estimates` declared qualities count. A target asked for by name is
+/// the only step, one meant by an alias the first. `explanation` is filled also on errors. When
+/// nothing is left, the error is that of the candidates that came furthest: denied (nothing
+/// permitted; says what forbids it), not_found (adapter), unsupported, invalid_request
+/// (context_length_exceeded with both numbers), exhausted (cost limit), deadline_exceeded (latency
+/// limit), unavailable (all are down; with retry_after).
 Result<Plan> plan(const policy::ClearedRequest& cleared, const Wanted& wanted,
                   const std::vector<TargetView>& targets, const Options& options,
-                  domain::Decision& explanation);
+                  domain::Decision& explanation, const Estimates* estimates = nullptr);
 
 /// Live latency and circuit breaker per target.
 class Health {

@@ -102,6 +102,17 @@ struct KeyRow {
     std::optional<WallTime> revoked;
 };
 
+/// One cell of the router's estimates; `router` gives it meaning.
+struct EstimateRow {
+    std::string target;
+    std::string adapter;
+    std::string field;
+    std::string band;
+    double mean = 0;
+    double weight = 0;
+    WallTime updated;
+};
+
 class Store {
 public:
     /// Opens or makes the store and takes the writer's lock on the folder. Traces of departures
@@ -151,6 +162,13 @@ public:
 
     virtual Result<std::vector<KeyRow>> keys() = 0;
     virtual Task<Result<void>> put_key(KeyRow row) = 0;
+    /// What was learned of targets, read at the start.
+    virtual Result<std::vector<EstimateRow>> estimates() = 0;
+    /// Keeps these cells, each instead of its former self.
+    virtual Task<Result<void>> put_estimates(std::vector<EstimateRow> rows) = 0;
+    /// Keeps that a trace was judged. Errors: conflict (it was before).
+    virtual Task<Result<void>> put_feedback(std::string trace_id, double score) = 0;
+
     /// Total cost of a key's traces since the UTC day of `since`, for its budget. From memory; what
     /// retention removed still counts.
     virtual Result<domain::Money> spent(const std::string& key_id, WallTime since) = 0;

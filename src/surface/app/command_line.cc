@@ -109,6 +109,7 @@ void add_commands(Command& root) {
     add_adapters(root);
     add_train(root);
     add_eval(root);
+    add_router(root);
     add_targets(root);
     add_traces(root);
     add_audit(root);

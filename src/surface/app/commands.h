@@ -92,6 +92,7 @@ void add_models(Command& root);
 void add_adapters(Command& root);
 void add_train(Command& root);
 void add_eval(Command& root);
+void add_router(Command& root);
 /// Below `train`.
 void add_train_classifier(Command& train);
 /// Below `eval`.

@@ -230,6 +230,27 @@ Result<void> House::open_targets() {
     return {};
 }
 
+/// What was learned of targets before; rows that mean nothing any more are left where they are.
+Result<void> House::open_estimates() {
+    estimates_ = std::make_unique<router::Estimates>(config_.routing.estimates, system_clock());
+    TRY(const std::vector<store::EstimateRow> stored, store_->estimates());
+    std::vector<router::EstimateRow> rows;
+    for (const store::EstimateRow& row : stored) {
+        const auto field = domain::field_from(row.field);
+        const auto band = domain::band_from(row.band);
+        if (!field || !band) continue;
+        rows.push_back({.target = row.target,
+                        .adapter = row.adapter,
+                        .field = *field,
+                        .band = *band,
+                        .mean = row.mean,
+                        .weight = row.weight,
+                        .updated = row.updated});
+    }
+    estimates_->load(rows);
+    return {};
+}
+
 Result<void> House::open_pipeline(const HouseNeeds& needs) {
     TRY(const seal::Vault vault, seal::Vault::load_or_create(places_.data / "gateway.key"));
     std::vector<targets::Target*> targets;
@@ -244,7 +265,8 @@ Result<void> House::open_pipeline(const HouseNeeds& needs) {
                           .targets = std::move(targets),
                           .metrics = metrics_,
                           .clock = system_clock(),
-                          .conversation_key = vault.derive("conversations")};
+                          .conversation_key = vault.derive("conversations"),
+                          .estimates = estimates_.get()};
     config_.pipeline.fingerprints_above = config_.labels.default_class;
     pipeline_ = std::make_unique<pipeline::Pipeline>(std::move(parts), config_.pipeline);
     pipeline_->use({.annotator = annotator_, .policy = policy_, .hash = config_.rules_hash});
@@ -279,6 +301,7 @@ Result<std::unique_ptr<House>> House::open(Config config, const Places& places, 
     TRY(house->annotator_, annotate::Annotator::make(house->config_.labels));
     house->policy_ = std::make_shared<const policy::PolicyEngine>(house->config_.policy);
     house->health_ = std::make_unique<router::Health>(house->config_.routing, system_clock());
+    TRY_DO(house->open_estimates());
     house->connector_ = net::make_connector();
     TRY(house->registry_, adapters::Registry::open(places.data));
     TRY_DO(house->open_engine(needs));

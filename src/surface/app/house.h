@@ -58,6 +58,7 @@ private:
     Result<void> ensure_owner();
     Result<void> open_engine(const HouseNeeds& needs);
     Result<void> open_targets();
+    Result<void> open_estimates();
     Result<void> open_pipeline(const HouseNeeds& needs);
     Task<Result<std::string>> reload_beside();
     Task<void> counted(const net::Handler& handler, net::HttpRequest& request,
@@ -72,6 +73,7 @@ private:
     std::shared_ptr<const annotate::Annotator> annotator_;
     std::shared_ptr<const policy::PolicyEngine> policy_;
     std::unique_ptr<router::Health> health_;
+    std::unique_ptr<router::Estimates> estimates_;
     std::unique_ptr<net::Connector> connector_;
     std::unique_ptr<engine::Engine> engine_;
     std::unique_ptr<adapters::Registry> registry_;

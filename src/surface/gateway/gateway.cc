@@ -10,6 +10,7 @@
 #include "gateway/generate.h"
 #include "gateway/guard.h"
 #include "gateway/listing.h"
+#include "gateway/learning_face.h"
 #include "gateway/molly_face.h"
 #include "seal/seal.h"
 
@@ -146,6 +147,12 @@ Task<void> Gateway::route_own(Exchange& exchange, const Found& found) {
             co_return co_await explain(exchange);
         case Route::declassify:
             co_return co_await declassify(exchange);
+        case Route::feedback:
+            co_return co_await give_feedback(exchange);
+        case Route::priors:
+            co_return co_await list_priors(exchange);
+        case Route::add_priors:
+            co_return co_await add_priors(exchange);
         case Route::metrics:
             co_return co_await show_metrics(exchange);
         default:

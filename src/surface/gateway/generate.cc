@@ -262,12 +262,13 @@ Task<void> explain(Exchange& exchange) {
         co_return;
     }
     complete(decoded->request, exchange, "molly");
-    const auto decision =
-        exchange.parts.pipeline.explain(std::move(decoded->request), exchange.key);
-    if (decision) {
-        co_await exchange.send_json(to_text(json::value(to_json(*decision))));
+    const auto rehearsed = exchange.parts.pipeline.rehearse(std::move(decoded->request));
+    if (rehearsed) {
+        json::object out = to_json(rehearsed->decision);
+        out["profile"] = to_json(rehearsed->capability);
+        co_await exchange.send_json(to_text(json::value(std::move(out))));
     } else {
-        co_await exchange.send_error(decision.error());
+        co_await exchange.send_error(rehearsed.error());
     }
 }
 

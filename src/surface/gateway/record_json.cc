@@ -61,25 +61,6 @@ json::object to_json(const domain::Candidate& candidate) {
     return out;
 }
 
-json::object to_json(const domain::CapabilityProfile& needs) {
-    json::object out;
-    out["prompt_tokens"] = needs.prompt_tokens;
-    out["answer_tokens"] = needs.answer_tokens;
-    if (!needs.classified) return out;
-    out["task"] = std::string(to_string(needs.task));
-    out["task_share"] = needs.task_share;
-    out["difficulty"] = needs.difficulty;
-    out["out_of_scope"] = needs.out_of_scope;
-    json::object fields;
-    for (std::size_t i = 0; i < domain::fields_count; ++i) {
-        const float share = needs.fields[i];
-        // What is hardly there is left out.
-        if (share >= 0.01F) fields[std::string(to_string(static_cast<domain::Field>(i)))] = share;
-    }
-    out["fields"] = std::move(fields);
-    return out;
-}
-
 json::object to_json(const domain::Attempt& attempt) {
     json::object out;
     out["target"] = attempt.target;
@@ -142,6 +123,25 @@ Result<WallTime> time_from(std::string_view text) {
                                  "(UTC)"));
     }
     return WallTime(std::chrono::seconds(timegm(&fields)));
+}
+
+json::object to_json(const domain::CapabilityProfile& needs) {
+    json::object out;
+    out["prompt_tokens"] = needs.prompt_tokens;
+    out["answer_tokens"] = needs.answer_tokens;
+    if (!needs.classified) return out;
+    out["task"] = std::string(to_string(needs.task));
+    out["task_share"] = needs.task_share;
+    out["difficulty"] = needs.difficulty;
+    out["out_of_scope"] = needs.out_of_scope;
+    json::object fields;
+    for (std::size_t i = 0; i < domain::fields_count; ++i) {
+        const float share = needs.fields[i];
+        // What is hardly there is left out.
+        if (share >= 0.01F) fields[std::string(to_string(static_cast<domain::Field>(i)))] = share;
+    }
+    out["fields"] = std::move(fields);
+    return out;
 }
 
 json::object to_json(const domain::Label& label) {

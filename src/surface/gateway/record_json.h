@@ -15,6 +15,7 @@ std::string to_time(WallTime time);
 Result<WallTime> time_from(std::string_view text);
 
 json::object to_json(const domain::Decision& decision);
+json::object to_json(const domain::CapabilityProfile& needs);
 json::object to_json(const domain::Trace& trace);
 json::object to_json(const router::TargetView& view);
 json::object to_json(const members::Key& key);

@@ -48,6 +48,9 @@ constexpr std::array rows = {
     Row{"DELETE", "/molly/v1/keys/", Route::revoke_key},
     Row{"POST", "/molly/v1/explain", Route::explain},
     Row{"POST", "/molly/v1/declassify", Route::declassify},
+    Row{"POST", "/molly/v1/feedback", Route::feedback},
+    Row{"GET", "/molly/v1/priors", Route::priors},
+    Row{"POST", "/molly/v1/priors", Route::add_priors},
     Row{"GET", "/metrics", Route::metrics},
 };
 

@@ -38,6 +38,9 @@ enum class Route : std::uint8_t {
     revoke_key,
     explain,
     declassify,
+    feedback,
+    priors,
+    add_priors,
     metrics,
 };
 

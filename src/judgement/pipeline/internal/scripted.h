@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -83,6 +84,15 @@ public:
     }
     Result<std::vector<store::KeyRow>> keys() override { return {}; }
     Task<Result<void>> put_key(store::KeyRow) override { co_return fail(none()); }
+    Result<std::vector<store::EstimateRow>> estimates() override { return estimate_rows; }
+    Task<Result<void>> put_estimates(std::vector<store::EstimateRow> rows) override {
+        estimate_rows.insert(estimate_rows.end(), rows.begin(), rows.end());
+        co_return Result<void>();
+    }
+    Task<Result<void>> put_feedback(std::string trace_id, double /*score*/) override {
+        if (judged.insert(std::move(trace_id)).second) co_return Result<void>();
+        co_return fail(ErrorCode::conflict, "judged");
+    }
     Result<domain::Money> spent(const std::string&, WallTime) override { return domain::Money{}; }
     Task<Result<std::uint64_t>> expire() override { co_return 0U; }
 
@@ -90,6 +100,8 @@ public:
     bool append_fails = false;
     std::vector<store::Departure> departures;
     std::vector<domain::Trace> appended;
+    std::vector<store::EstimateRow> estimate_rows;
+    std::set<std::string> judged;
     std::map<std::string, domain::Label> labels;
     std::map<std::uint64_t, domain::Label> prints;
 

@@ -79,6 +79,21 @@ CREATE TABLE IF NOT EXISTS fingerprints(
     label INTEGER NOT NULL,
     day INTEGER NOT NULL
 );
+CREATE TABLE IF NOT EXISTS estimates(
+    target TEXT NOT NULL,
+    adapter TEXT NOT NULL,
+    field TEXT NOT NULL,
+    band TEXT NOT NULL,
+    mean INTEGER NOT NULL,
+    weight INTEGER NOT NULL,
+    updated INTEGER NOT NULL,
+    PRIMARY KEY(target, adapter, field, band)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS feedback(
+    trace TEXT PRIMARY KEY,
+    score INTEGER NOT NULL,
+    time INTEGER NOT NULL
+) WITHOUT ROWID;
 )";
 
 }  // namespace

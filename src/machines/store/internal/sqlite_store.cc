@@ -309,6 +309,29 @@ Task<Result<void>> SqliteStore::put_key(KeyRow row) {
     co_return co_await ask(std::move(job));
 }
 
+Result<std::vector<EstimateRow>> SqliteStore::estimates() {
+    auto promise = std::make_shared<std::promise<Result<std::vector<EstimateRow>>>>();
+    auto future = promise->get_future();
+    if (!post([promise](Tables& tables) { promise->set_value(tables.estimates()); })) 
+        return too_many_jobs();
+    return future.get();
+}
+
+Task<Result<void>> SqliteStore::put_estimates(std::vector<EstimateRow> rows) {
+    std::function<Result<void>(Tables&)> job = [rows = std::move(rows)](Tables& tables) {
+        return tables.put_estimates(rows);
+    };
+    co_return co_await ask(std::move(job));
+}
+
+Task<Result<void>> SqliteStore::put_feedback(std::string trace_id, double score) {
+    std::function<Result<void>(Tables&)> job = [trace_id = std::move(trace_id),
+                                                score](Tables& tables) {
+        return tables.put_feedback(trace_id, score, system_clock().wall());
+    };
+    co_return co_await ask(std::move(job));
+}
+
 Task<Result<std::uint64_t>> SqliteStore::expire() {
     auto promise = std::make_shared<Promise<Result<std::uint64_t>>>();
     begin_expiry(promise);

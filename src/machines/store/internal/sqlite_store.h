@@ -47,6 +47,9 @@ public:
     Task<Result<void>> delete_response(std::string id, std::string member) override;
     Result<std::vector<KeyRow>> keys() override;
     Task<Result<void>> put_key(KeyRow row) override;
+    Result<std::vector<EstimateRow>> estimates() override;
+    Task<Result<void>> put_estimates(std::vector<EstimateRow> rows) override;
+    Task<Result<void>> put_feedback(std::string trace_id, double score) override;
     Result<domain::Money> spent(const std::string& key_id, WallTime since) override;
     Task<Result<std::uint64_t>> expire() override;
 

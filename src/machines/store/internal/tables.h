@@ -64,6 +64,10 @@ public:
 
     Result<std::vector<KeyRow>> keys();
     Result<void> put_key(const KeyRow& row);
+    Result<std::vector<EstimateRow>> estimates();
+    Result<void> put_estimates(const std::vector<EstimateRow>& rows);
+    /// Errors: conflict.
+    Result<void> put_feedback(const std::string& trace_id, double score, WallTime now);
 
     /// Removes expired traces among the receipts after `after`, a bounded number of them. Gives
     /// the rows removed and where to go on; 0 when there is no more.

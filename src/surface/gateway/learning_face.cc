@@ -1,0 +1,166 @@
+#include "gateway/learning_face.h"
+
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "gateway/record_json.h"
+
+namespace molly::gateway {
+namespace {
+
+constexpr std::size_t rows_max = 100'000;
+
+Error bad_field(std::string field, std::string_view english, std::string_view italian) {
+    Error error(ErrorCode::invalid_request, fmt::format("{}: {}", field, english));
+    return std::move(error).param(field).italian(fmt::format("{}: {}", field, italian));
+}
+
+Error admins_only() {
+    return Error(ErrorCode::denied, "only an admin key may do this")
+        .reason("admin_only")
+        .italian("solo una chiave di amministrazione può farlo");
+}
+
+std::string text_at(const json::object* object, std::string_view key) {
+    const json::value* value = object == nullptr ? nullptr : object->if_contains(key);
+    const json::string* text = value == nullptr ? nullptr : value->if_string();
+    return text == nullptr ? std::string() : std::string(text->data(), text->size());
+}
+
+std::optional<double> number_at(const json::object* object, std::string_view key) {
+    const json::value* value = object == nullptr ? nullptr : object->if_contains(key);
+    if (value == nullptr || !value->is_number()) return std::nullopt;
+    return value->to_number<double>();
+}
+
+struct Judgement {
+    std::string receipt;
+    double score = 0;
+};
+
+Result<Judgement> judgement_of(const Exchange& exchange) {
+    TRY(const json::value parsed, parse_json(exchange.request.body, exchange.options.json));
+    const json::object* body = parsed.if_object();
+    Judgement judgement{.receipt = text_at(body, "receipt"), .score = 0};
+    if (judgement.receipt.empty())
+        return fail(bad_field("receipt", "name the answer's receipt", "indicare la ricevuta"));
+    const std::string thumb = text_at(body, "thumb");
+    const auto score = number_at(body, "score");
+    if (score && *score >= 0 && *score <= 1) {
+        judgement.score = *score;
+    } else if (!score && (thumb == "up" || thumb == "down")) {
+        judgement.score = thumb == "up" ? 1 : 0;
+    } else {
+        return fail(bad_field("score", "give a score from 0 to 1, or a thumb: up or down",
+                              "dare un voto da 0 a 1, o un thumb: up o down"));
+    }
+    return judgement;
+}
+
+bool may_see(const members::Key& key, const domain::Trace& trace) {
+    if (key.scope.admin || trace.key_id == key.id) return true;
+    return !key.scope.member.empty() && trace.member == key.scope.member;
+}
+
+Task<Result<void>> judge(Exchange& exchange) {
+    CO_TRY(const Judgement judgement, judgement_of(exchange));
+    auto trace = co_await exchange.parts.store.trace(judgement.receipt);
+    if (!trace || !may_see(exchange.key, *trace)) {
+        co_return fail(Error(ErrorCode::not_found, "there is no such receipt for this key")
+                           .param("receipt")
+                           .italian("per questa chiave non c'è questa ricevuta"));
+    }
+    co_return co_await exchange.parts.pipeline.judge(*std::move(trace), judgement.score);
+}
+
+Result<router::EstimateRow> row_of(const json::value& value, std::size_t number) {
+    const json::object* object = value.if_object();
+    const auto field = domain::field_from(text_at(object, "field"));
+    const auto band = domain::band_from(text_at(object, "band"));
+    const auto mean = number_at(object, "mean");
+    const auto weight = number_at(object, "weight");
+    const std::string target = text_at(object, "target");
+    const bool sound = field && band && mean && weight && !target.empty() && *mean >= 0 &&
+                       *mean <= 1 && *weight > 0 && *weight <= 1e6;
+    if (!sound) {
+        return fail(bad_field(fmt::format("rows[{}]", number),
+                              "needs target, field, band, mean (0 to 1) and weight (above 0)",
+                              "vuole target, field, band, mean (da 0 a 1) e weight (sopra 0)"));
+    }
+    return router::EstimateRow{.target = target,
+                               .adapter = text_at(object, "adapter"),
+                               .field = *field,
+                               .band = *band,
+                               .mean = *mean,
+                               .weight = *weight,
+                               .updated = {}};
+}
+
+Result<std::vector<router::EstimateRow>> rows_of(const Exchange& exchange) {
+    TRY(const json::value parsed, parse_json(exchange.request.body, exchange.options.json));
+    const json::object* body = parsed.if_object();
+    const json::value* list = body == nullptr ? nullptr : body->if_contains("rows");
+    if (list == nullptr || !list->is_array() || list->get_array().size() > rows_max) {
+        return fail(bad_field("rows", "a list of at most 100000 rows is needed",
+                              "serve una lista di al massimo 100000 righe"));
+    }
+    std::vector<router::EstimateRow> rows;
+    for (const json::value& value : list->get_array()) {
+        TRY(router::EstimateRow row, row_of(value, rows.size()));
+        rows.push_back(std::move(row));
+    }
+    return rows;
+}
+
+Task<Result<std::size_t>> add(Exchange& exchange) {
+    if (!exchange.key.scope.admin) co_return fail(admins_only());
+    CO_TRY(std::vector<router::EstimateRow> rows, rows_of(exchange));
+    const std::size_t count = rows.size();
+    CO_TRY_DO(co_await exchange.parts.pipeline.learn(std::move(rows)));
+    co_return count;
+}
+
+}  // namespace
+
+Task<void> give_feedback(Exchange& exchange) {
+    const auto judged = co_await judge(exchange);
+    if (!judged) {
+        co_await exchange.send_error(judged.error());
+        co_return;
+    }
+    co_await exchange.send_json("{\"learned\":true}");
+}
+
+Task<void> list_priors(Exchange& exchange) {
+    if (!exchange.key.scope.admin) {
+        const Error error = admins_only();
+        co_await exchange.send_error(error);
+        co_return;
+    }
+    json::array rows;
+    for (const router::EstimateRow& row : exchange.parts.pipeline.estimates()) {
+        rows.push_back(json::object{{"target", row.target},
+                                    {"adapter", row.adapter},
+                                    {"field", std::string(to_string(row.field))},
+                                    {"band", std::string(to_string(row.band))},
+                                    {"mean", row.mean},
+                                    {"weight", row.weight},
+                                    {"updated", to_time(row.updated)}});
+    }
+    json::object out;
+    out["rows"] = std::move(rows);
+    co_await exchange.send_json(to_text(json::value(std::move(out))));
+}
+
+Task<void> add_priors(Exchange& exchange) {
+    const auto added = co_await add(exchange);
+    if (!added) {
+        co_await exchange.send_error(added.error());
+        co_return;
+    }
+    co_await exchange.send_json(fmt::format("{{\"learned\":{}}}", *added));
+}
+
+}  // namespace molly::gateway
