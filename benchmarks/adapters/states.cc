@@ -2,8 +2,9 @@
 //
 //   bench_adapters FOLDER      (base.gguf and adapter-NN.gguf, as make_models writes them)
 //
-// Cold: the file's pages were dropped from the system's cache before. Warm: they were read just before. The hit rates are of a
-// simulated load, 1,000 adapters asked for by Zipf's law with room for 16, so that the policies see the same requests.
+// Cold: the file's pages were dropped from the system's cache before. Warm: they were read just
+// before. The hit rates are of a simulated load, 1,000 adapters asked for by Zipf's law with room
+// for 16, so that the policies see the same requests.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -22,8 +23,8 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <gguf.h>
 #include <ggml.h>
+#include <gguf.h>
 #include <unistd.h>
 
 #include "adapters/registry.h"
@@ -50,7 +51,8 @@ std::vector<molly::engine::LinearLayer> layers_of(const fs::path& base) {
     std::vector<molly::engine::LinearLayer> layers;
     ggml_context* tensors = nullptr;
     gguf_context* file = gguf_init_from_file(base.c_str(), {.no_alloc = true, .ctx = &tensors});
-    for (ggml_tensor* tensor = ggml_get_first_tensor(tensors); tensor != nullptr; tensor = ggml_get_next_tensor(tensors, tensor)) {
+    for (ggml_tensor* tensor = ggml_get_first_tensor(tensors); tensor != nullptr;
+         tensor = ggml_get_next_tensor(tensors, tensor)) {
         if (ggml_n_dims(tensor) != 2) continue;
         layers.push_back({ggml_get_name(tensor), static_cast<std::uint64_t>(tensor->ne[0]),
                           static_cast<std::uint64_t>(tensor->ne[1]), true});
@@ -114,8 +116,10 @@ std::vector<std::size_t> zipf_load(std::size_t requests, double exponent) {
     return load;
 }
 
-/// The share of requests that found their adapter; `worth` of a resident at a moment, the least goes.
-double hit_rate(const std::vector<std::size_t>& load, const std::function<void(std::size_t, std::size_t)>& asked,
+/// The share of requests that found their adapter; `worth` of a resident at a moment, the least
+/// goes.
+double hit_rate(const std::vector<std::size_t>& load,
+                const std::function<void(std::size_t, std::size_t)>& asked,
                 const std::function<double(std::size_t, std::size_t)>& worth) {
     std::set<std::size_t> resident;
     std::size_t hits = 0;
@@ -126,8 +130,9 @@ double hit_rate(const std::vector<std::size_t>& load, const std::function<void(s
             continue;
         }
         if (resident.size() == room) {
-            resident.erase(*std::ranges::min_element(
-                resident, [&](std::size_t a, std::size_t b) { return worth(a, at) < worth(b, at); }));
+            resident.erase(*std::ranges::min_element(resident, [&](std::size_t a, std::size_t b) {
+                return worth(a, at) < worth(b, at);
+            }));
         }
         resident.insert(load[at]);
     }
@@ -214,8 +219,10 @@ int main(int count, char** words) {
         return 2;
     }
     const Loads loads = measure_loads(words[1]);
-    fmt::print("rank 16 on the 0.5B shape, {:.1f} MiB in kernel layout: cold to hot {:.1f} ms, warm to hot {:.1f} ms\n",
-               static_cast<double>(loads.bytes) / 1048576, loads.cold_ms, loads.warm_ms);
+    fmt::print(
+        "rank 16 on the 0.5B shape, {:.1f} MiB in kernel layout: cold to hot {:.1f} ms, warm to "
+        "hot {:.1f} ms\n",
+        static_cast<double>(loads.bytes) / 1048576, loads.cold_ms, loads.warm_ms);
     const double start_ms = measure_start();
     fmt::print("open a registry of 10,000 and find one: {:.2f} ms\n", start_ms);
     const auto load = zipf_load(100'000, 1.0);
@@ -223,10 +230,14 @@ int main(int count, char** words) {
     const double lru = rate_of_lru(load);
     const double lfu = rate_of_lfu(load);
     const double optimal = rate_of_optimal(load);
-    fmt::print("hits, 1,000 adapters by Zipf's law (exponent 1), room for 16: ours {:.3f}, LRU {:.3f}, LFU {:.3f}, optimal {:.3f}\n",
-               ours, lru, lfu, optimal);
-    fmt::print("{{\"cold_to_hot_ms\":{:.2f},\"warm_to_hot_ms\":{:.2f},\"hit_rate\":{:.4f},\"hit_rate_lru\":{:.4f},"
-               "\"hit_rate_lfu\":{:.4f},\"hit_rate_optimal\":{:.4f},\"start_10000_ms\":{:.2f}}}\n",
-               loads.cold_ms, loads.warm_ms, ours, lru, lfu, optimal, start_ms);
+    fmt::print(
+        "hits, 1,000 adapters by Zipf's law (exponent 1), room for 16: ours {:.3f}, LRU {:.3f}, "
+        "LFU {:.3f}, optimal {:.3f}\n",
+        ours, lru, lfu, optimal);
+    fmt::print(
+        "{{\"cold_to_hot_ms\":{:.2f},\"warm_to_hot_ms\":{:.2f},\"hit_rate\":{:.4f},\"hit_rate_"
+        "lru\":{:.4f},"
+        "\"hit_rate_lfu\":{:.4f},\"hit_rate_optimal\":{:.4f},\"start_10000_ms\":{:.2f}}}\n",
+        loads.cold_ms, loads.warm_ms, ours, lru, lfu, optimal, start_ms);
     return 0;
 }

@@ -1,9 +1,11 @@
-// Writes a model of the shape of Qwen2.5-0.5B with random weights in Q4_0, and LoRA adapters for it: speed without a download.
+// Writes a model of the shape of Qwen2.5-0.5B with random weights in Q4_0, and LoRA adapters for
+// it: speed without a download.
 //
 //   make_models VOCABULARY.gguf FOLDER [ADAPTERS [RANK]]
 //
-// FOLDER gets base.gguf and adapter-NN.gguf. The vocabulary is llama.cpp's qwen2 one, without weights. As in a file that
-// llama.cpp quantizes, embedding and head are one Q8_0 tensor, the rest Q4_0.
+// FOLDER gets base.gguf and adapter-NN.gguf. The vocabulary is llama.cpp's qwen2 one, without
+// weights. As in a file that llama.cpp quantizes, embedding and head are one Q8_0 tensor, the rest
+// Q4_0.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -31,9 +33,10 @@ struct Weight {
     std::int64_t out;
 };
 constexpr Weight linears[] = {
-    {"attn_q", embed, embed},         {"attn_k", embed, kv_width},   {"attn_v", embed, kv_width},
-    {"attn_output", embed, embed},    {"ffn_gate", embed, feed_forward},
-    {"ffn_up", embed, feed_forward},  {"ffn_down", feed_forward, embed},
+    {"attn_q", embed, embed},          {"attn_k", embed, kv_width},
+    {"attn_v", embed, kv_width},       {"attn_output", embed, embed},
+    {"ffn_gate", embed, feed_forward}, {"ffn_up", embed, feed_forward},
+    {"ffn_down", feed_forward, embed},
 };
 
 class Writer {
@@ -53,9 +56,10 @@ public:
             numbers[i] = value;
         enter(tensor, name);
     }
-    /// Random numbers of about this deviation. The quants are drawn directly: a matrix of normal numbers quantized would
-    /// not be another load.
-    void matrix(const std::string& name, ggml_type type, std::int64_t in, std::int64_t out, float deviation) {
+    /// Random numbers of about this deviation. The quants are drawn directly: a matrix of normal
+    /// numbers quantized would not be another load.
+    void matrix(const std::string& name, ggml_type type, std::int64_t in, std::int64_t out,
+                float deviation) {
         ggml_tensor* tensor = ggml_new_tensor_2d(tensors_, type, in, out);
         auto* bytes = static_cast<std::uint8_t*>(tensor->data);
         const std::size_t size = ggml_nbytes(tensor);
@@ -108,7 +112,8 @@ int write_base(const char* vocabulary, const std::string& path) {
     gguf_set_val_f32(file, "qwen2.attention.layer_norm_rms_epsilon", 1e-6F);
     gguf_set_val_f32(file, "qwen2.rope.freq_base", 1e6F);
     Writer writer(file, 900ULL << 20U, 1);
-    writer.matrix("token_embd.weight", GGML_TYPE_Q8_0, embed, static_cast<std::int64_t>(tokens), 0.02F);
+    writer.matrix("token_embd.weight", GGML_TYPE_Q8_0, embed, static_cast<std::int64_t>(tokens),
+                  0.02F);
     writer.constant("output_norm.weight", embed, 1);
     for (std::int64_t layer = 0; layer < layers; ++layer) {
         const std::string prefix = "blk." + std::to_string(layer) + ".";
@@ -118,7 +123,8 @@ int write_base(const char* vocabulary, const std::string& path) {
         writer.constant(prefix + "attn_k.bias", kv_width, 0);
         writer.constant(prefix + "attn_v.bias", kv_width, 0);
         for (const Weight& weight : linears)
-            writer.matrix(prefix + weight.name + ".weight", GGML_TYPE_Q4_0, weight.in, weight.out, 0.02F);
+            writer.matrix(prefix + weight.name + ".weight", GGML_TYPE_Q4_0, weight.in, weight.out,
+                          0.02F);
     }
     const bool written = gguf_write_to_file(file, path.c_str(), false);
     gguf_free(file);

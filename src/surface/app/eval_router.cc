@@ -189,10 +189,10 @@ void add_eval_router(Command& eval) {
     const auto options = std::make_shared<ExamOptions>();
     const Text other = {"a classifier other than the built-in one",
                         "un classificatore diverso da quello incluso"};
-    Command router = eval.add(
-        "router",
-        {"Send prompts to the right model by their text alone, on a table of scores",
-         "Manda ogni richiesta al modello giusto dal solo testo, su una tabella di voti"});
+    Command router =
+        eval.add("router",
+                 {"Send prompts to the right model by their text alone, on a table of scores",
+                  "Manda ogni richiesta al modello giusto dal solo testo, su una tabella di voti"});
     router
         .argument(
             "table", options->file,
@@ -220,7 +220,7 @@ void add_eval_router(Command& eval) {
         return finish(general, eval_router(general, *options));
     });
     Command classifier = eval.add("classifier", {"What the built-in classifier gets right",
-                                                    "Che cosa indovina il classificatore"});
+                                                 "Che cosa indovina il classificatore"});
     classifier
         .argument("rows", options->file,
                   {"lines of JSON: text, and field, task or out_of_scope",

@@ -9,8 +9,8 @@
 #include "gateway/exchange.h"
 #include "gateway/generate.h"
 #include "gateway/guard.h"
-#include "gateway/listing.h"
 #include "gateway/learning_face.h"
+#include "gateway/listing.h"
 #include "gateway/molly_face.h"
 #include "seal/seal.h"
 

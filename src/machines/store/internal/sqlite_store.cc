@@ -312,7 +312,7 @@ Task<Result<void>> SqliteStore::put_key(KeyRow row) {
 Result<std::vector<EstimateRow>> SqliteStore::estimates() {
     auto promise = std::make_shared<std::promise<Result<std::vector<EstimateRow>>>>();
     auto future = promise->get_future();
-    if (!post([promise](Tables& tables) { promise->set_value(tables.estimates()); })) 
+    if (!post([promise](Tables& tables) { promise->set_value(tables.estimates()); }))
         return too_many_jobs();
     return future.get();
 }
