@@ -15,9 +15,10 @@ def run(*command):
 
 
 def precisions():
-    """bf16 is worth a round only where the processor has it: elsewhere PyTorch emulates it, at a twentieth of f32's speed."""
+    """Where the processor has bf16, PyTorch's f32 is far behind (a tenth on the machine of docs/benchmarks.md), and a round of it
+    takes minutes; where it has not, PyTorch emulates bf16 at a twentieth of f32's speed."""
     flags = Path('/proc/cpuinfo').read_text()
-    return ('f32', 'bf16') if 'avx512_bf16' in flags or 'amx_bf16' in flags else ('f32',)
+    return ('bf16',) if 'avx512_bf16' in flags or 'amx_bf16' in flags else ('f32',)
 
 
 def compare(name, sides, rounds):

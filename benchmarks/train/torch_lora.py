@@ -4,6 +4,7 @@ The shape of Qwen2.5-0.5B, rank 16 on all seven modules, one sequence of 256 tok
 autocast rounds it anyway, in bfloat16.
 """
 import json
+import os
 import resource
 import sys
 import time
@@ -89,6 +90,7 @@ class Model(torch.nn.Module):
 
 
 def main(precision, seconds):
+    torch.set_num_threads(os.cpu_count())  # Debian's takes one where it does not see the cores
     torch.manual_seed(1)
     half = precision == 'bf16'
     model = Model(VOCABULARY, EMBED, LAYERS, HEADS, KEY_HEADS, EMBED // HEADS, FEED, CONTEXT,

@@ -1,5 +1,6 @@
 """PyTorch's side of the benchmark: torch_pretrain.py PRESET f32|bf16 SECONDS prints one JSON line."""
 import json
+import os
 import resource
 import sys
 import time
@@ -11,6 +12,7 @@ from torch_model import PRESETS, Decoder, make_optimizer
 def main(preset, precision, seconds):
     *shape, sequences = PRESETS[preset]
     vocabulary, context = shape[0], shape[-1]
+    torch.set_num_threads(os.cpu_count())  # Debian's takes one where it does not see the cores
     torch.manual_seed(1)
     model = Decoder(*shape)
     optimizer = make_optimizer(model, 1e-3)
