@@ -20,7 +20,7 @@ namespace {
 constexpr std::uint32_t context_cap = 2048;     // a longer row costs memory that few machines have
 constexpr std::uint32_t context_wanted = 256;   // shorter rows multiply badly
 constexpr std::uint32_t tokens_at_once = 2048;  // of one pass
-constexpr double examples_per_step = 16;
+constexpr double examples_per_step = 4;         // hundreds of rows want many small steps
 constexpr std::uint32_t rank_max = 256;
 
 Result<void> check(const LoraOptions& options) {
