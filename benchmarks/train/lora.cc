@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include "measure.h"
 #include "train/internal/kernels.h"
 #include "train/internal/lora_trainer.h"
 #include "train/internal/matmul.h"
@@ -49,25 +50,6 @@ PackedBatch batch_of(std::size_t vocabulary, std::size_t tokens) {
     out.first.assign(tokens, 0U);
     out.owner.assign(tokens, 0U);
     return out;
-}
-
-double peak_gflops(std::size_t threads, Precision precision) {
-    Lanes lanes(threads);
-    std::vector<double> each(threads);
-    lanes.run([&](std::size_t lane) { each[lane] = measure_matmul_peak(precision); });
-    double sum = 0;
-    for (const double one : each)
-        sum += one;
-    return sum;
-}
-
-double cpu_seconds() {
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
-    const auto seconds = [](const timeval& time) {
-        return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-    };
-    return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
 /// Multiplications and additions of one step for one token: forward and back through frozen weights

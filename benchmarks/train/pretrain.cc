@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include "measure.h"
 #include "train/internal/kernels.h"
 #include "train/internal/lanes.h"
 #include "train/internal/matmul.h"
@@ -60,26 +61,6 @@ OptimizerOptions options() {
     made.steps = 1000;
     made.warm_up_steps = 1;
     return made;
-}
-
-double peak_gflops(std::size_t threads, Precision precision) {
-    molly::train::Lanes lanes(threads);
-    std::vector<double> each(threads);
-    lanes.run([&](std::size_t lane) { each[lane] = molly::train::measure_matmul_peak(precision); });
-    double sum = 0;
-    for (const double one : each)
-        sum += one;
-    return sum;
-}
-
-/// Of this process, on all its threads.
-double cpu_seconds() {
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
-    const auto seconds = [](const timeval& time) {
-        return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-    };
-    return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
 int measure(const std::string& name, double seconds) {

@@ -40,15 +40,7 @@ Result<void> check(const LoraOptions& options) {
                      "la quota di controllo va da 0 a 0,5");
     if (options.method == Method::pairs && !(options.beta > 0))
         return wrong("beta", "beta is above 0", "beta è maggiore di 0");
-    if (std::filesystem::exists(options.out / "run.json")) {
-        return fail(
-            Error(ErrorCode::conflict,
-                  fmt::format("{} holds a run already: molly train resume {}, or another folder",
-                              options.out.string(), options.out.string()))
-                .italian(fmt::format("{} contiene già un addestramento: molly train resume {}, o "
-                                     "un'altra cartella",
-                                     options.out.string(), options.out.string())));
-    }
+    TRY_DO(check_no_run(options.out));
     TRY_DO(parse_modules(options.modules));
     return {};
 }
@@ -108,14 +100,7 @@ Result<void> check_unchanged(const LoraPlan& plan) {
         {plan.options.from, plan.from_hash}};
     for (const auto& [file, hash] : files) {
         TRY(const std::string now, hash_of(file));
-        if (now == hash) continue;
-        return fail(Error(ErrorCode::conflict,
-                          fmt::format("{} has changed since the run began; restore it, or start "
-                                      "anew",
-                                      file.string()))
-                        .italian(fmt::format("{} è cambiato dall'inizio dell'addestramento; "
-                                             "ripristinalo, o ricomincia",
-                                             file.string())));
+        if (now != hash) return fail(changed_since(file));
     }
     return {};
 }

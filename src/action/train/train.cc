@@ -33,16 +33,7 @@ Result<void> check(const BaseOptions& options) {
                         .italian("indica per quanto: --minutes M oppure --tokens N")
                         .param("minutes"));
     }
-    if (std::filesystem::exists(options.out / "run.json")) {
-        return fail(
-            Error(ErrorCode::conflict,
-                  fmt::format("{} holds a run already: molly train resume {}, or another folder",
-                              options.out.string(), options.out.string()))
-                .italian(fmt::format("{} contiene già un addestramento: molly train resume {}, o "
-                                     "un'altra cartella",
-                                     options.out.string(), options.out.string())));
-    }
-    return {};
+    return check_no_run(options.out);
 }
 
 RunPlan plan_of(const BaseOptions& options, const Preset& preset, const Tokenizer& tokenizer) {
@@ -142,13 +133,7 @@ Result<Outcome> resume(const std::filesystem::path& folder, Watch& watch) {
     TRY(const Corpus corpus, open_corpus(folder, sources, tokenizer, plan.shape, watch));
     for (std::size_t i = 0; i < sources.size(); ++i) {
         if (corpus.sources()[i].hash == plan.sources[i].hash) continue;
-        return fail(Error(ErrorCode::conflict,
-                          fmt::format("{} has changed since the run began; restore it, or start "
-                                      "anew",
-                                      sources[i].file.string()))
-                        .italian(fmt::format("{} è cambiato dall'inizio dell'addestramento; "
-                                             "ripristinalo, o ricomincia",
-                                             sources[i].file.string())));
+        return fail(changed_since(sources[i].file));
     }
     if (plan.kernels != kernels().name) {
         log_event(LogLevel::warning, "train_other_processor",

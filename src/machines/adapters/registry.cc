@@ -281,6 +281,20 @@ Result<std::vector<Entry>> Registry::list(std::string_view name) const {
     return out;
 }
 
+Result<std::string> Registry::next_version(std::string_view name) const {
+    const auto entries = list(name);
+    const bool is_new = entries ? entries->empty() : entries.error().code() == ErrorCode::not_found;
+    if (is_new) return std::string("1.0.0");
+    if (!entries) return fail(entries.error());
+    const std::string& newest = entries->front().manifest.version;
+    const std::string core = newest.substr(0, newest.find('-'));
+    const std::size_t first = core.find('.');
+    const std::size_t second = core.find('.', first + 1);
+    if (second == std::string::npos) return std::string("1.0.0");
+    return fmt::format("{}.{}.0", core.substr(0, first),
+                       std::stoul(core.substr(first + 1, second - first - 1)) + 1);
+}
+
 std::vector<std::string> Registry::names_for(std::string_view base_hash, std::size_t most) const {
     std::vector<std::string> out;
     for (const std::string& name : names()) {

@@ -61,6 +61,9 @@ public:
     Result<Manifest> find(std::string_view id, std::string_view base_hash = {}) const;
     /// Everything, by name, then version, newest first; an empty name: all names.
     Result<std::vector<Entry>> list(std::string_view name = {}) const;
+    /// What the next version of a name would be: one minor more than its newest; 1.0.0 for a new
+    /// name. Errors: as list, but for not_found.
+    Result<std::string> next_version(std::string_view name) const;
     /// The names whose promoted version fits the base, sorted, at most `most` of them.
     std::vector<std::string> names_for(std::string_view base_hash, std::size_t most) const;
 

@@ -155,19 +155,6 @@ Result<adapters::Manifest> read_manifest(const AdapterOptions& options) {
     return adapters::manifest_from(text);
 }
 
-/// One more than the newest version of that name; 1.0.0 for a new name.
-std::string next_version(const adapters::Registry& registry, const std::string& name) {
-    const auto entries = registry.list(name);
-    if (!entries || entries->empty()) return "1.0.0";
-    const std::string& newest = entries->front().manifest.version;
-    const std::string core = newest.substr(0, newest.find('-'));
-    const std::size_t first = core.find('.');
-    const std::size_t second = core.find('.', first + 1);
-    if (second == std::string::npos) return "1.0.0";
-    return fmt::format("{}.{}.0", core.substr(0, first),
-                       std::stoul(core.substr(first + 1, second - first - 1)) + 1);
-}
-
 /// The base's file: the one that is named, else the one that serves. Empty: the registry looks for
 /// the one of the manifest.
 Result<fs::path> base_file(const General& general, const AdapterOptions& options,
@@ -189,7 +176,9 @@ Result<void> import(const General& general, const AdapterOptions& options) {
     if (!options.name.empty()) manifest.name = options.name;
     if (manifest.name.empty()) manifest.name = models::model_name_of(options.source);
     if (!options.version.empty()) manifest.version = options.version;
-    if (manifest.version.empty()) manifest.version = next_version(*registry, manifest.name);
+    if (manifest.version.empty()) {
+        TRY(manifest.version, registry->next_version(manifest.name));
+    }
     if (!options.domain.empty()) manifest.domain = options.domain;
     if (const auto label = domain::sensitivity_from(options.label))
         manifest.label.sensitivity = *label;

@@ -1,6 +1,6 @@
 #include "app/text_coder.h"
 
-#include "seal/seal.h"
+#include "models/gguf.h"
 
 namespace molly::app {
 namespace {
@@ -15,10 +15,10 @@ domain::Role role_of(const std::string& role) {
 
 Result<std::unique_ptr<ModelCoder>> ModelCoder::open(const std::filesystem::path& model) {
     TRY(auto vocabulary, engine::Vocabulary::open(model));
-    // Equal pieces of text give equal tokens when the vocabulary is the same, and the file decides
-    // that one.
-    TRY(const seal::Hash hash, seal::sha256_file(model));
-    return std::unique_ptr<ModelCoder>(new ModelCoder(std::move(vocabulary), seal::to_hex(hash)));
+    TRY(const models::Gguf gguf, models::read_gguf(model));
+    TRY(std::string fingerprint, models::tokenizer_hash(model, gguf));
+    return std::unique_ptr<ModelCoder>(
+        new ModelCoder(std::move(vocabulary), std::move(fingerprint)));
 }
 
 Result<std::vector<train::Token>> ModelCoder::encode(const std::string& text, bool special) {

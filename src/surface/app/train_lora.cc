@@ -56,23 +56,6 @@ struct Wish {
     }
 };
 
-/// The version after the highest of a name; 1.0.0 for a new one.
-Result<std::string> next_version(const adapters::Registry& registry, const std::string& name) {
-    const auto entries = registry.list(name);
-    if (!entries && entries.error().code() == ErrorCode::not_found) return std::string("1.0.0");
-    if (!entries) return fail(entries.error());
-    std::string highest;
-    for (const adapters::Entry& entry : *entries)
-        if (highest.empty() || adapters::compare_versions(entry.manifest.version, highest) > 0)
-            highest = entry.manifest.version;
-    if (highest.empty()) return std::string("1.0.0");
-    const std::size_t first = highest.find('.');
-    const std::size_t second = highest.find('.', first + 1);
-    if (first == std::string::npos || second == std::string::npos) return std::string("1.0.0");
-    const unsigned long minor = std::stoul(highest.substr(first + 1, second - first - 1));
-    return fmt::format("{}.{}.0", highest.substr(0, first), minor + 1);
-}
-
 adapters::Manifest manifest_of(const train::LoraOutcome& outcome, const Wish& wish) {
     adapters::Manifest out;
     out.name = outcome.name;
@@ -168,7 +151,7 @@ Result<void> enter(const General& general, const train::LoraOutcome& outcome,
     Wish wish = Wish::from(outcome.tag);
     if (wish.version.empty()) {
         TRY(const auto registry, adapters::Registry::open(places.data));
-        TRY(wish.version, next_version(*registry, outcome.name));
+        TRY(wish.version, registry->next_version(outcome.name));
     }
     adapters::ImportOptions importing;
     importing.base = outcome.base;

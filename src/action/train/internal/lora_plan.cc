@@ -2,11 +2,10 @@
 
 #include <fstream>
 #include <iterator>
-#include <type_traits>
 
 #include <fmt/format.h>
 
-#include "base/json.h"
+#include "train/internal/plan_field.h"
 #include "train/internal/whole_file.h"
 
 namespace molly::train {
@@ -58,26 +57,6 @@ void each_path(Plan& plan, const Visit& visit) {
     visit("data", plan.options.data);
     visit("held_out", plan.options.held_out);
     visit("from", plan.options.from);
-}
-
-/// False when the value is missing or of another kind.
-template <class Field>
-bool read_field(const json::object& in, const char* key, Field& out) {
-    const json::value* value = in.if_contains(key);
-    if (value == nullptr) return false;
-    if constexpr (std::is_same_v<Field, std::string>) {
-        if (value->is_string()) out = std::string(value->get_string());
-        return value->is_string();
-    } else {
-        if (!value->is_number()) return false;
-        boost::system::error_code error;
-        if constexpr (std::is_floating_point_v<Field>) {
-            out = static_cast<Field>(value->to_number<double>(error));
-        } else {
-            out = value->to_number<Field>(error);
-        }
-        return !error;
-    }
 }
 
 }  // namespace

@@ -82,16 +82,7 @@ void LoraTrainer::each_part(const PackedBatch& batch, const Work& work) {
     const Batch whole = batch.view();
     for (std::size_t row = 0; row < batch.rows; row += rows_at_once_) {
         const std::size_t count = std::min(rows_at_once_, batch.rows - row);
-        const std::size_t from = row * batch.context;
-        const std::size_t size = count * batch.context;
-        Batch part;
-        part.sequences = count;
-        part.tokens = batch.context;
-        part.input = whole.input.subspan(from, size);
-        part.target = whole.target.subspan(from, size);
-        part.weight = whole.weight.subspan(from, size);
-        part.first = whole.first.subspan(from, size);
-        work(part, from);
+        work(part_of(whole, whole.weight, row, count), row * batch.context);
     }
 }
 

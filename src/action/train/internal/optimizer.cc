@@ -8,28 +8,13 @@
 namespace molly::train {
 namespace {
 
-/// The part of a batch that begins at `sequence`.
-Batch part(const Batch& batch, std::span<const float> weight, std::size_t sequence,
-           std::size_t count) {
-    const std::size_t from = sequence * batch.tokens;
-    const std::size_t size = count * batch.tokens;
-    Batch out;
-    out.sequences = count;
-    out.tokens = batch.tokens;
-    out.input = batch.input.subspan(from, size);
-    out.target = batch.target.subspan(from, size);
-    out.weight = weight.subspan(from, size);
-    out.first = batch.first.subspan(from, size);
-    return out;
-}
-
 /// Calls work(part) for the sequences of one lane, a few at once.
 template <class Work>
 void each_part(const Batch& batch, std::span<const float> weight, std::size_t lane,
                std::size_t lanes, std::size_t at_once, const Work& work) {
     const std::size_t end = batch.sequences * (lane + 1) / lanes;
     for (std::size_t s = batch.sequences * lane / lanes; s < end; s += at_once)
-        work(part(batch, weight, s, std::min(at_once, end - s)));
+        work(part_of(batch, weight, s, std::min(at_once, end - s)));
 }
 
 }  // namespace

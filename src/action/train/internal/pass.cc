@@ -28,6 +28,20 @@ AttentionShape attention_shape(const Shape& shape) {
 
 }  // namespace
 
+Batch part_of(const Batch& batch, std::span<const float> weight, std::size_t sequence,
+              std::size_t count) {
+    const std::size_t from = sequence * batch.tokens;
+    const std::size_t size = count * batch.tokens;
+    Batch out;
+    out.sequences = count;
+    out.tokens = batch.tokens;
+    out.input = batch.input.subspan(from, size);
+    out.target = batch.target.subspan(from, size);
+    out.weight = weight.subspan(from, size);
+    out.first = batch.first.subspan(from, size);
+    return out;
+}
+
 Pass::Pass(const Shape& shape, const Layout& layout, std::size_t sequences, Precision precision)
     : shape_(shape),
       layout_(&layout),

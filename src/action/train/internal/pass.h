@@ -26,6 +26,10 @@ struct Batch {
     std::size_t size() const noexcept { return sequences * tokens; }
 };
 
+/// Some sequences of a batch, from number `sequence` on, with weights of their own.
+Batch part_of(const Batch& batch, std::span<const float> weight, std::size_t sequence,
+              std::size_t count);
+
 class Pass {
 public:
     /// Workspace for batches of up to `sequences` sequences of the shape's context.

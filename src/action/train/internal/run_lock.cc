@@ -40,4 +40,24 @@ RunLock::~RunLock() {
     if (file_ >= 0) ::close(file_);
 }
 
+Result<void> check_no_run(const std::filesystem::path& folder) {
+    if (!std::filesystem::exists(folder / "run.json")) return {};
+    return fail(
+        Error(ErrorCode::conflict,
+              fmt::format("{} holds a run already: molly train resume {}, or another folder",
+                          folder.string(), folder.string()))
+            .italian(fmt::format("{} contiene già un addestramento: molly train resume {}, o "
+                                 "un'altra cartella",
+                                 folder.string(), folder.string())));
+}
+
+Error changed_since(const std::filesystem::path& file) {
+    return Error(ErrorCode::conflict,
+                 fmt::format("{} has changed since the run began; restore it, or start anew",
+                             file.string()))
+        .italian(fmt::format("{} è cambiato dall'inizio dell'addestramento; ripristinalo, o "
+                             "ricomincia",
+                             file.string()));
+}
+
 }  // namespace molly::train

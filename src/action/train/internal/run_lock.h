@@ -24,4 +24,9 @@ private:
     int file_;
 };
 
+/// A folder that holds a run takes no other. Errors: conflict.
+Result<void> check_no_run(const std::filesystem::path& folder);
+/// What a run was begun with has changed since.
+Error changed_since(const std::filesystem::path& file);
+
 }  // namespace molly::train

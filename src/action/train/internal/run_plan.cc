@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "base/json.h"
+#include "train/internal/plan_field.h"
 #include "train/internal/whole_file.h"
 
 namespace molly::train {
@@ -91,24 +91,11 @@ Result<RunPlan> read_plan(const std::filesystem::path& run) {
     const json::object& in = parsed->get_object();
     RunPlan plan;
     bool whole = true;
-    each_text(plan, [&](const char* key, std::string& out) {
-        const json::value* value = in.if_contains(key);
-        whole = whole && value != nullptr && value->is_string();
-        if (whole) out = std::string(value->get_string());
-    });
-    each_number(plan, [&](const char* key, auto& out) {
-        using Number = std::remove_reference_t<decltype(out)>;
-        const json::value* value = in.if_contains(key);
-        boost::system::error_code error;
-        if (value == nullptr || !value->is_number()) {
-            whole = false;
-        } else if constexpr (std::is_floating_point_v<Number>) {
-            out = static_cast<Number>(value->to_number<double>(error));
-        } else {
-            out = value->to_number<Number>(error);
-        }
-        whole = whole && !error;
-    });
+    const auto read = [&](const char* key, auto& out) {
+        whole = read_field(in, key, out) && whole;
+    };
+    each_text(plan, read);
+    each_number(plan, read);
     const json::value* precision = in.if_contains("precision");
     if (precision != nullptr && precision->is_string()) {
         const auto known = parse_precision(std::string(precision->get_string()));
