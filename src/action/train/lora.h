@@ -9,38 +9,24 @@
 #include "base/result.h"
 #include "train/examples.h"
 #include "train/train.h"
+#include "train/tuning.h"
 
 namespace molly::train {
 
 enum class Method : std::uint8_t { answers, pairs };  ///< SFT, DPO
 
-struct LoraOptions {
-    std::filesystem::path base;      ///< GGUF model
-    std::filesystem::path data;      ///< JSONL; its rows are answers or pairs, as `method` says
-    std::filesystem::path held_out;  ///< JSONL; empty: a share of `data`
-    std::filesystem::path from;      ///< GGUF adapter to go on from; empty: a new one
-    std::filesystem::path out;       ///< the run's folder; it must not hold a run yet
-    std::string name;                ///< of the adapter
+/// `data` holds answers or pairs, as `method` says. Learning rate: 1e-3 for answers, 1e-4 for
+/// pairs.
+struct LoraOptions : TuningOptions {
+    std::filesystem::path from;  ///< GGUF adapter to go on from; empty: a new one
     Method method = Method::answers;
     std::uint32_t rank = 16;
     double alpha = 0;             ///< 0: twice the rank
     double dropout = 0;           ///< share of a module's input that its adapter does not see
     std::string modules = "all";  ///< query, key, ..., attention, feed_forward, all
-    double epochs = 3;
-    std::uint64_t steps = 0;    ///< instead of epochs
-    std::uint32_t batch = 0;    ///< rows, or pairs, of one step; 0: 8
-    std::uint32_t context = 0;  ///< tokens of a row; 0: the longest example, up to the model's
-    double learning_rate = 0;   ///< peak; 0: 1e-3 for answers, 1e-4 for pairs
-    double beta = 0.1;          ///< DPO: how far the adapter may move from the base
-    double sft_weight = 0;      ///< DPO: of the better answer's own loss
-    double held_out_share = 0.1;
-    std::string precision = "auto";
-    std::string license;
-    std::string tag;  ///< the caller's own words, which the outcome gives back
-    std::uint64_t seed = 1;
-    std::uint32_t threads = 0;  ///< 0: one per core
-    std::uint32_t patience = 3;
-    double checkpoint_minutes = 2;
+    double beta = 0.1;            ///< DPO: how far the adapter may move from the base
+    double sft_weight = 0;        ///< DPO: of the better answer's own loss
+    std::string tag;              ///< the caller's own words, which the outcome gives back
 };
 
 struct LoraOutcome {
@@ -71,9 +57,6 @@ Result<LoraOutcome> train_lora(const LoraOptions& options, TextCoder& coder, Wat
 /// same kind of processor). Errors: as train_lora; not_found (no such run there); conflict (base or
 /// data changed).
 Result<LoraOutcome> resume_lora(const std::filesystem::path& run, TextCoder& coder, Watch& watch);
-/// The base of the adapter run in a folder; empty: the run trains no adapter. Errors: not_found,
-/// corrupt.
-Result<std::filesystem::path> lora_base(const std::filesystem::path& run);
 
 /// What an adapter on this base would weigh.
 struct AdapterSize {

@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "train/internal/full_run.h"
 #include "train/internal/kernels.h"
 #include "train/internal/lora_plan.h"
 #include "train/internal/matmul.h"
@@ -149,23 +150,44 @@ Result<Outcome> resume(const std::filesystem::path& folder, Watch& watch) {
     return run.go(*std::move(from));
 }
 
+Result<RunFacts> read_facts(const std::filesystem::path& run) {
+    const auto adapter = read_lora_plan(run);
+    if (adapter) return RunFacts{RunKind::adapter, adapter->options.base};
+    if (adapter.error().code() != ErrorCode::not_found) return fail(adapter.error());
+    const auto full = read_full_plan(run);
+    if (full) return RunFacts{RunKind::full, full->options.base};
+    if (full.error().code() != ErrorCode::not_found) return fail(full.error());
+    TRY_DO(read_plan(run));
+    return RunFacts{};
+}
+
 namespace {
 
-/// What the plan of either kind says.
-Result<Status> planned(const std::filesystem::path& run) {
+template <class Plan>
+Status tuning_status(const Plan& plan, const std::string& method) {
     Status status;
-    const auto adapter = read_lora_plan(run);
-    if (adapter) {
-        status.name = adapter->options.name;
-        status.preset = fmt::format(
-            "{}, rank {}, {}", adapter->options.method == Method::pairs ? "dpo" : "lora",
-            adapter->options.rank, adapter->options.base.filename().string());
-        status.parameters = adapter->parameters;
-        status.last.steps = adapter->optimizer.steps;
-        return status;
+    status.name = plan.options.name;
+    status.preset = fmt::format("{}, {}", method, plan.options.base.filename().string());
+    status.parameters = plan.parameters;
+    status.last.steps = plan.optimizer.steps;
+    return status;
+}
+
+/// What the plan says, whatever its kind.
+Result<Status> planned(const std::filesystem::path& run) {
+    TRY(const RunFacts facts, read_facts(run));
+    if (facts.kind == RunKind::adapter) {
+        TRY(const LoraPlan plan, read_lora_plan(run));
+        return tuning_status(
+            plan, fmt::format("{}, rank {}", plan.options.method == Method::pairs ? "dpo" : "lora",
+                              plan.options.rank));
     }
-    if (adapter.error().code() != ErrorCode::not_found) return fail(adapter.error());
+    if (facts.kind == RunKind::full) {
+        TRY(const FullPlan plan, read_full_plan(run));
+        return tuning_status(plan, "full");
+    }
     TRY(const RunPlan plan, read_plan(run));
+    Status status;
     status.name = plan.name;
     status.preset = plan.preset;
     status.parameters = plan.shape.parameters();

@@ -83,6 +83,16 @@ Result<Outcome> train_base(const BaseOptions& options, Watch& watch);
 /// the same kind of processor). Errors: as train_base; not_found (no run there); corrupt.
 Result<Outcome> resume(const std::filesystem::path& run, Watch& watch);
 
+enum class RunKind : std::uint8_t { base, adapter, full };
+
+/// What a folder's run makes, and the model that it starts from (empty: random weights).
+struct RunFacts {
+    RunKind kind = RunKind::base;
+    std::filesystem::path base;
+};
+/// Errors: not_found, corrupt.
+Result<RunFacts> read_facts(const std::filesystem::path& run);
+
 struct Status {
     std::string name;
     std::string preset;  ///< or what is trained on which base

@@ -7,7 +7,9 @@
 #include <fmt/format.h>
 
 #include "app/commands.h"
+#include "app/train_full.h"
 #include "app/train_lora.h"
+#include "app/train_options.h"
 #include "app/train_watch.h"
 #include "base/json.h"
 #include "train/shape.h"
@@ -84,9 +86,7 @@ void tell(const Terminal& terminal, const train::Outcome& outcome, const std::st
         return;
     }
     if (!outcome.finished) {
-        terminal.note(fmt::format("\n{}: molly train resume {}",
-                                  terminal.say("stopped; to go on", "fermato; per continuare"),
-                                  run));
+        tell_stopped(terminal, run);
         return;
     }
     std::vector<std::vector<std::string>> rows;
@@ -131,8 +131,11 @@ Result<void> train_base(const General& general, const TrainOptions& options) {
 }
 
 Result<void> resume(const General& general, const TrainOptions& options) {
-    TRY(const bool adapter, resume_lora_run(general, options.run));
-    if (adapter) return {};
+    TRY(const train::RunFacts facts, train::read_facts(options.run));
+    if (facts.kind == train::RunKind::adapter)
+        return resume_lora_run(general, options.run, facts.base);
+    if (facts.kind == train::RunKind::full)
+        return resume_full_run(general, options.run, facts.base);
     TerminalWatch watch(general.terminal);
     TRY(const train::Outcome outcome, train::resume(options.run, watch));
     tell(general.terminal, outcome, options.run);
@@ -259,6 +262,7 @@ void add_train(Command& root) {
     declare_tokenizer(command, options);
     declare_base(command, options);
     declare_train_lora(command);
+    declare_train_full(command);
     add_train_classifier(command);
     Command going_on = command.add("resume", {"Go on with a run from its last checkpoint",
                                               "Riprende un addestramento dall'ultimo salvataggio"});

@@ -10,6 +10,7 @@
 #include "adapters/registry.h"
 #include "app/house.h"
 #include "app/text_coder.h"
+#include "app/train_options.h"
 #include "app/train_watch.h"
 #include "base/json.h"
 #include "train/lora.h"
@@ -17,14 +18,11 @@
 namespace molly::app {
 namespace {
 
-struct AdapterRun {
-    std::string base, data, held_out, from, out, name, domain, version;
+struct AdapterRun : TuningRun {
+    std::string from, domain, version;
     std::string modules = "all";
-    std::string precision = "auto";
-    std::string license;
-    double alpha = 0, dropout = 0, epochs = 3, steps = 0, learning_rate = 0;
-    double beta = 0.1, sft_weight = 0, held_out_share = 0.1, checkpoint_minutes = 2;
-    std::uint32_t rank = 16, batch = 0, context = 0, seed = 1, threads = 0, patience = 3;
+    double alpha = 0, dropout = 0, beta = 0.1, sft_weight = 0;
+    std::uint32_t rank = 16;
     bool keep_current = false;
 };
 
@@ -122,12 +120,7 @@ void tell(const Terminal& terminal, const train::LoraOutcome& outcome,
                                                "coppie di controllo nella direzione giusta"),
                                   100 * outcome.accuracy));
     }
-    if (outcome.facts.truncated > 0) {
-        terminal.note(fmt::format(
-            "{} {}", outcome.facts.truncated,
-            terminal.say("rows were longer than the context and left out (--context)",
-                         "righe più lunghe del contesto non sono state usate (--context)")));
-    }
+    tell_left_out(terminal, outcome.facts);
     terminal.note(fmt::format("{}: molly ask --model {}/{} ...",
                               terminal.say("use it", "per usarlo"), base, manifest.name));
 }
@@ -142,9 +135,7 @@ Result<void> enter(const General& general, const train::LoraOutcome& outcome,
                    const std::filesystem::path& run) {
     const Terminal& terminal = general.terminal;
     if (!outcome.finished) {
-        terminal.note(fmt::format("\n{}: molly train resume {}",
-                                  terminal.say("stopped; to go on", "fermato; per continuare"),
-                                  run.string()));
+        tell_stopped(terminal, run);
         return {};
     }
     const Places places = find_places(general.places);
@@ -165,39 +156,16 @@ Result<void> enter(const General& general, const train::LoraOutcome& outcome,
 
 train::LoraOptions options_of(const AdapterRun& run, train::Method method) {
     train::LoraOptions out;
-    out.data = run.data;
-    out.held_out = run.held_out;
+    run.give(out);
     out.from = run.from;
-    out.name = run.name;
     out.method = method;
     out.rank = run.rank;
     out.alpha = run.alpha;
     out.dropout = run.dropout;
     out.modules = run.modules;
-    out.epochs = run.epochs;
-    out.steps = static_cast<std::uint64_t>(run.steps);
-    out.batch = run.batch;
-    out.context = run.context;
-    out.learning_rate = run.learning_rate;
     out.beta = run.beta;
     out.sft_weight = run.sft_weight;
-    out.held_out_share = run.held_out_share;
-    out.precision = run.precision;
-    out.license = run.license;
-    out.seed = run.seed;
-    out.threads = run.threads;
-    out.patience = run.patience;
-    out.checkpoint_minutes = run.checkpoint_minutes;
     return out;
-}
-
-/// A folder of its own for every run of a name.
-std::filesystem::path free_folder(const Places& places, const std::string& name) {
-    const auto under = places.data / "training";
-    for (int number = 1;; ++number) {
-        auto folder = under / fmt::format("{}-{}", name, number);
-        if (!std::filesystem::exists(folder / "run.json")) return folder;
-    }
 }
 
 Result<void> train_adapter(const General& general, const AdapterRun& run, train::Method method) {
@@ -205,7 +173,7 @@ Result<void> train_adapter(const General& general, const AdapterRun& run, train:
     train::LoraOptions options = options_of(run, method);
     TRY(options.base, find_model(run.base, places));
     if (!run.version.empty()) TRY_DO(adapters::check_version(run.version));
-    options.out = run.out.empty() ? free_folder(places, run.name) : std::filesystem::path(run.out);
+    options.out = run_folder(places, run);
     TRY(const auto coder, ModelCoder::open(options.base));
     options.tag = Wish{run.domain, run.version, !run.keep_current}.text();
     TerminalWatch watch(general.terminal);
@@ -214,56 +182,19 @@ Result<void> train_adapter(const General& general, const AdapterRun& run, train:
 }
 
 void declare_common(Command& command, const std::shared_ptr<AdapterRun>& run, Text data) {
-    command
-        .required_option("--base", run->base,
-                         {"GGUF file, or name of a model that is here (molly models list)",
-                          "file GGUF, o nome di un modello presente (molly models list)"})
-        .required_option("--data", run->data, data)
-        .required_option("--name", run->name, {"of the adapter", "dell'adattatore"})
-        .option(
-            "--held-out", run->held_out,
-            {"JSONL to measure on (a share of --data)", "JSONL di controllo (una quota di --data)"})
-        .option("--held-out-share", run->held_out_share,
-                {"of --data, when no file is given (0.1)", "di --data, senza un file (0,1)"})
-        .option("--rank", run->rank, {"1 to 256 (16)", "da 1 a 256 (16)"}, 256)
+    declare_tuning(command, *run, data, {"of the adapter", "dell'adattatore"});
+    command.option("--rank", run->rank, {"1 to 256 (16)", "da 1 a 256 (16)"}, 256)
         .option("--alpha", run->alpha,
                 {"scale times rank (twice the rank)", "scala per rango (il doppio del rango)"})
         .option("--modules", run->modules,
                 {"all, attention, feed_forward, or query,key,value,output,gate,up,down (all)",
                  "all, attention, feed_forward, o query,key,value,output,gate,up,down (all)"})
-        .option("--epochs", run->epochs, {"times through the data (3)", "passate sui dati (3)"})
-        .option("--steps", run->steps, {"instead of epochs", "invece delle epoche"})
-        .option("--batch", run->batch,
-                {"rows or pairs of one step (what suits the data)",
-                 "righe o coppie di un passo (secondo i dati)"},
-                4096)
-        .option("--context", run->context,
-                {"tokens of a row (what the data needs)", "token di una riga (secondo i dati)"},
-                1U << 20U)
-        .option("--learning-rate", run->learning_rate, {"at its peak", "al massimo"})
         .option("--from", run->from,
                 {"GGUF adapter to go on from", "adattatore GGUF da cui partire"})
-        .option("--patience", run->patience,
-                {"evaluations without a better held-out loss before it ends early (3; 0: never)",
-                 "valutazioni senza miglioramento prima di finire in anticipo (3; 0: mai)"},
-                1'000'000)
-        .option("--seed", run->seed, {"of everything random (1)", "di tutto il caso (1)"},
-                0xFFFF'FFFFU)
-        .option("--threads", run->threads, {"0: one per core", "0: uno per core"}, 1024)
-        .choice("--precision", run->precision,
-                {"of products: bf16 where the processor has it (auto)",
-                 "dei prodotti: bf16 dove il processore lo ha (auto)"},
-                "auto f32 bf16")
-        .option("--checkpoint-minutes", run->checkpoint_minutes,
-                {"between checkpoints (2)", "fra un salvataggio e l'altro (2)"})
-        .option("--out", run->out,
-                {"folder of the run (in the data folder)",
-                 "cartella dell'addestramento (nella cartella dei dati)"})
         .option("--adapter-version", run->version,
                 {"of the adapter (the next one)", "dell'adattatore (la prossima)"})
         .option("--domain", run->domain,
                 {"what it is good at, for the router", "in che cosa è bravo, per l'instradamento"})
-        .option("--license", run->license, {"of the weights", "dei pesi"})
         .flag("--keep-current", run->keep_current,
               {"register it without putting it into service",
                "registralo senza metterlo in servizio"});
@@ -271,14 +202,12 @@ void declare_common(Command& command, const std::shared_ptr<AdapterRun>& run, Te
 
 }  // namespace
 
-Result<bool> resume_lora_run(const General& general, const std::string& run) {
-    TRY(const auto base, train::lora_base(run));
-    if (base.empty()) return false;
+Result<void> resume_lora_run(const General& general, const std::string& run,
+                             const std::filesystem::path& base) {
     TRY(const auto coder, ModelCoder::open(base));
     TerminalWatch watch(general.terminal);
     TRY(const train::LoraOutcome outcome, train::resume_lora(run, *coder, watch));
-    TRY_DO(enter(general, outcome, run));
-    return true;
+    return enter(general, outcome, run);
 }
 
 void declare_train_lora(Command& train) {

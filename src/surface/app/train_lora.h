@@ -1,5 +1,6 @@
 #pragma once
 // `molly train lora` and `molly train dpo`, and going on with their runs.
+#include <filesystem>
 #include <string>
 
 #include "app/commands.h"
@@ -7,7 +8,8 @@
 namespace molly::app {
 
 void declare_train_lora(Command& train);
-/// Goes on with the run of an adapter; false: the folder holds a run of another kind.
-Result<bool> resume_lora_run(const General& general, const std::string& run);
+/// Goes on with the run of an adapter on this base.
+Result<void> resume_lora_run(const General& general, const std::string& run,
+                             const std::filesystem::path& base);
 
 }  // namespace molly::app

@@ -127,6 +127,7 @@ private:
         }
         shape.head_width = number("attention.key_length").value_or(shape.embed / shape.heads);
         shape.norm_epsilon = real("attention.layer_norm_rms_epsilon").value_or(1e-5F);
+        shape.rope_base = real("rope.freq_base").value_or(shape.rope_base);
         shape.rotate_halves = shape.family != "llama";
         shape.gelu = gemma;
         shape.embed_scale = gemma ? std::sqrt(static_cast<float>(shape.embed)) : 1.0F;
@@ -211,7 +212,7 @@ private:
     /// Windows and angles: gemma3 looks far in every sixth layer only.
     void rope(std::uint32_t i, FrozenLayer& made) {
         const std::size_t pairs = model_.shape_.head_width / 2;
-        double base = static_cast<double>(real("rope.freq_base").value_or(10'000.0F));
+        auto base = static_cast<double>(model_.shape_.rope_base);
         double factor = 1;
         if (text(key("rope.scaling.type")).value_or("none") == "linear")
             factor = static_cast<double>(real("rope.scaling.factor").value_or(1.0F));

@@ -54,6 +54,7 @@ struct FrozenShape {
     std::uint32_t feed_forward = 0;
     std::uint32_t context_max = 0;  ///< that the model was trained for
     float norm_epsilon = 1e-5F;
+    float rope_base = 10'000.0F;
     float embed_scale = 1;       ///< of the embeddings
     float attention_scale = 1;   ///< of scores
     bool rotate_halves = false;  ///< RoPE turns (i, i + half); otherwise neighbours
@@ -73,6 +74,7 @@ public:
     const std::vector<FrozenLayer>& layers() const noexcept { return layers_; }
     const FrozenMatrix& embedding() const noexcept { return embedding_; }
     const FrozenMatrix& head() const noexcept { return head_ ? head_ : embedding_; }
+    bool tied() const noexcept { return !head_; }
     const std::vector<float>& output_norm() const noexcept { return output_norm_; }
     const std::string& name() const noexcept { return name_; }
     std::uint64_t parameters() const noexcept { return parameters_; }

@@ -125,6 +125,7 @@ void set_card(gguf_context* file, const ModelCard& card) {
     if (!card.description.empty())
         gguf_set_val_str(file, "general.description", card.description.c_str());
     if (!card.license.empty()) gguf_set_val_str(file, "general.license", card.license.c_str());
+    if (card.languages.empty()) return;
     std::vector<const char*> languages;
     for (const std::string& language : card.languages)
         languages.push_back(language.c_str());
@@ -216,21 +217,18 @@ Result<GgufVocabulary> read_gguf_vocabulary(const std::filesystem::path& file) {
     return out;
 }
 
-Result<void> write_gguf_model(const std::filesystem::path& file, const Shape& shape,
-                              std::span<const float> weights, const Tokenizer& tokenizer,
-                              WeightType type, const ModelCard& card) {
-    const Layout layout(shape);
+namespace {
+
+Result<void> write_weights(gguf_context* out, const std::filesystem::path& file, const Shape& shape,
+                           std::span<const float> weights, WeightType type) {
     if (type == WeightType::q8_0 && (shape.embed % 32 != 0 || shape.feed_forward % 32 != 0)) {
         return fail(ErrorCode::invalid_request,
                     "q8_0 needs widths that 32 divides; export f16 instead");
     }
-    const GgufPointer out(gguf_init_empty(), gguf_free);
-    set_shape(out.get(), shape);
-    set_card(out.get(), card);
     constexpr std::uint32_t file_types[] = {0, 1, 7};  // llama_ftype: ALL_F32, MOSTLY_F16, Q8_0
-    gguf_set_val_u32(out.get(), "general.file_type", file_types[static_cast<std::size_t>(type)]);
-    gguf_set_val_u32(out.get(), "general.quantization_version", 2);
-    set_vocabulary(out.get(), tokenizer);
+    gguf_set_val_u32(out, "general.file_type", file_types[static_cast<std::size_t>(type)]);
+    gguf_set_val_u32(out, "general.quantization_version", 2);
+    const Layout layout(shape);
     ggml_init_params params{};
     params.mem_size = layout.size * sizeof(float) + layout.tensors.size() * 1024 + (1U << 20U);
     const GgmlPointer tensors(ggml_init(params), ggml_free);
@@ -247,9 +245,38 @@ Result<void> write_gguf_model(const std::filesystem::path& file, const Shape& sh
         } else {
             ggml_quantize_chunk(kind, from, made->data, 0, rows, columns, nullptr);
         }
-        gguf_add_tensor(out.get(), made);
+        gguf_add_tensor(out, made);
     }
-    return write(out.get(), file);
+    return write(out, file);
+}
+
+}  // namespace
+
+Result<void> write_gguf_model(const std::filesystem::path& file, const Shape& shape,
+                              std::span<const float> weights, const Tokenizer& tokenizer,
+                              WeightType type, const ModelCard& card) {
+    const GgufPointer out(gguf_init_empty(), gguf_free);
+    set_shape(out.get(), shape);
+    set_card(out.get(), card);
+    set_vocabulary(out.get(), tokenizer);
+    return write_weights(out.get(), file, shape, weights, type);
+}
+
+Result<void> write_gguf_model_like(const std::filesystem::path& other,
+                                   const std::filesystem::path& file, const Shape& shape,
+                                   std::span<const float> weights, WeightType type,
+                                   const ModelCard& card) {
+    gguf_init_params params{};
+    params.no_alloc = true;
+    const GgufPointer in(gguf_init_from_file(other.c_str(), params), gguf_free);
+    if (in == nullptr) {
+        return fail(ErrorCode::corrupt,
+                    fmt::format("{} is damaged or no GGUF file", other.string()));
+    }
+    const GgufPointer out(gguf_init_empty(), gguf_free);
+    gguf_set_kv(out.get(), in.get());
+    set_card(out.get(), card);
+    return write_weights(out.get(), file, shape, weights, type);
 }
 
 }  // namespace molly::train

@@ -43,4 +43,11 @@ Result<void> write_gguf_model(const std::filesystem::path& file, const Shape& sh
                               std::span<const float> weights, const Tokenizer& tokenizer,
                               WeightType type, const ModelCard& card);
 
+/// The same with another file's vocabulary, template and everything else that it says about itself.
+/// Errors: as write_gguf_model; not_found, corrupt (the other file).
+Result<void> write_gguf_model_like(const std::filesystem::path& other,
+                                   const std::filesystem::path& file, const Shape& shape,
+                                   std::span<const float> weights, WeightType type,
+                                   const ModelCard& card);
+
 }  // namespace molly::train

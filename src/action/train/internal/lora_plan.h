@@ -6,20 +6,14 @@
 
 #include "base/result.h"
 #include "train/internal/lora_trainer.h"
+#include "train/internal/tuning_plan.h"
 #include "train/lora.h"
 
 namespace molly::train {
 
-struct LoraPlan {
+struct LoraPlan : TuningPlan {
     LoraOptions options;  ///< with every default filled in
-    std::string base_hash, data_hash, held_out_hash, from_hash, vocabulary, kernels;
-    Precision precision = Precision::f32;
-    std::uint32_t threads = 1;
-    std::uint32_t rows_at_once = 1;
-    std::uint64_t parameters = 0;  ///< of the adapter
-    std::uint64_t evaluate_every = 1;
-    std::uint64_t report_every = 1;
-    OptimizerOptions optimizer;
+    std::string from_hash;
 
     AdapterScale scale() const noexcept {
         return {options.rank, static_cast<float>(options.alpha / options.rank),

@@ -1,8 +1,6 @@
 #include "train/internal/lora_run.h"
 
-#include <algorithm>
-#include <cmath>
-#include <numeric>
+#include <memory>
 
 #include <fmt/format.h>
 
@@ -13,63 +11,6 @@
 #include "train/internal/whole_file.h"
 
 namespace molly::train {
-namespace {
-
-constexpr double held_out_rows_max = 200;  // more costs time and says little more
-
-std::vector<const Sequence*> sequences_of(const std::vector<const Example*>& examples, bool pairs) {
-    std::vector<const Sequence*> out;
-    for (const Example* example : examples) {
-        out.push_back(&example->better);
-        if (pairs) out.push_back(&example->worse);
-    }
-    return out;
-}
-
-std::vector<std::size_t> all_rows(const Packing& packing) {
-    std::vector<std::size_t> rows(packing.rows());
-    std::iota(rows.begin(), rows.end(), std::size_t{0});
-    return rows;
-}
-
-}  // namespace
-
-Result<LoraMaterial> LoraMaterial::read(const LoraOptions& options, TextCoder& coder,
-                                        std::uint32_t context_max) {
-    const RowKind kind = options.method == Method::pairs ? RowKind::pairs : RowKind::answers;
-    const std::uint32_t context = options.context == 0 ? context_max : options.context;
-    LoraMaterial out;
-    TRY(out.examples, read_examples(options.data, kind, coder, context));
-    if (!options.held_out.empty()) {
-        TRY(out.held_out_examples, read_examples(options.held_out, kind, coder, context));
-        for (const Example& example : out.examples.rows)
-            out.training.push_back(&example);
-        for (const Example& example : out.held_out_examples.rows)
-            out.held_out.push_back(&example);
-    } else {
-        const auto count = static_cast<double>(std::max<std::size_t>(out.examples.rows.size(), 1));
-        std::tie(out.training, out.held_out) = split_examples(
-            out.examples.rows, std::min(options.held_out_share, held_out_rows_max / count));
-    }
-    if (out.training.empty()) {
-        return fail(
-            Error(ErrorCode::invalid_request,
-                  fmt::format("{} has no row that fits into {} tokens; {} were longer",
-                              options.data.string(), context, out.examples.facts.truncated))
-                .italian(fmt::format("{} non ha righe che stiano in {} token; {} erano più lunghe",
-                                     options.data.string(), context, out.examples.facts.truncated))
-                .param("data"));
-    }
-    return out;
-}
-
-std::uint32_t LoraMaterial::longest() const noexcept {
-    std::size_t most = 1;
-    for (const auto* side : {&training, &held_out})
-        for (const Example* example : *side)
-            most = std::max({most, example->better.tokens.size(), example->worse.tokens.size()});
-    return static_cast<std::uint32_t>(most - 1);
-}
 
 /// SFT: rows of packed answers.
 class LoraRun::Answers : public LoopWork {
@@ -162,7 +103,7 @@ private:
 };
 
 LoraRun::LoraRun(std::filesystem::path folder, LoraPlan plan, const FrozenModel& model,
-                 const LoraMaterial& material, Watch& watch)
+                 const Material& material, Watch& watch)
     : folder_(std::move(folder)),
       plan_(std::move(plan)),
       model_(model),
@@ -173,13 +114,7 @@ LoraRun::LoraRun(std::filesystem::path folder, LoraPlan plan, const FrozenModel&
                plan_.options.context) {}
 
 Result<LoraOutcome> LoraRun::go(Checkpoint now) {
-    LoopPlan loop;
-    loop.steps = plan_.optimizer.steps;
-    loop.evaluate_every = plan_.evaluate_every;
-    loop.report_every = plan_.report_every;
-    loop.patience = material_.held_out.empty() ? 0 : plan_.options.patience;
-    loop.checkpoint_minutes = plan_.options.checkpoint_minutes;
-    loop.tokens_per_step = std::uint64_t{plan_.options.batch} * plan_.options.context;
+    const LoopPlan loop = loop_of(plan_.options, plan_, !material_.held_out.empty());
     LoraOutcome stopped;
     if (plan_.options.method == Method::answers) {
         Answers work(*this);
