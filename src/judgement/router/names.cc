@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -48,23 +50,29 @@ bool vendor_name(std::string_view model) {
            std::any_of(vendor_prefixes.begin(), vendor_prefixes.end(), begins);
 }
 
-bool knows(const std::vector<std::string>& known, std::string_view name) {
-    return std::find(known.begin(), known.end(), name) != known.end();
+/// The target of this id, or whose model calls itself so.
+std::optional<std::string> target_of(std::string_view name, const std::vector<std::string>& known,
+                                     const Options& options) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) return std::string(name);
+    const auto model = options.model_names.find(name);
+    if (model == options.model_names.end()) return std::nullopt;
+    return model->second;
 }
 
 /// A target, or a target and its adapter behind a slash.
-std::optional<Wanted> registered(std::string_view model, const std::vector<std::string>& known) {
+std::optional<Wanted> registered(std::string_view model, const std::vector<std::string>& known,
+                                 const Options& options) {
     if (model.empty() || model == "auto") return Wanted{};
-    if (knows(known, model))
-        return Wanted{.target = std::string(model), .adapter = {}, .aliased = false};
+    if (auto target = target_of(model, known, options))
+        return Wanted{.target = *std::move(target), .adapter = {}, .aliased = false};
     for (std::size_t slash = model.find('/'); slash != std::string_view::npos;
          slash = model.find('/', slash + 1)) {
-        const std::string_view target = model.substr(0, slash);
+        const std::string_view before = model.substr(0, slash);
         const std::string_view adapter = model.substr(slash + 1);
-        if (adapter.empty() || !(target == "auto" || knows(known, target))) continue;
-        return Wanted{.target = target == "auto" ? std::string() : std::string(target),
-                      .adapter = std::string(adapter),
-                      .aliased = false};
+        const auto target =
+            before == "auto" ? std::optional(std::string()) : target_of(before, known, options);
+        if (adapter.empty() || !target) continue;
+        return Wanted{.target = *target, .adapter = std::string(adapter), .aliased = false};
     }
     return std::nullopt;
 }
@@ -87,12 +95,12 @@ Error unknown_name(std::string_view model, const std::vector<std::string>& known
 
 Result<Wanted> resolve_model(const std::string& model, const std::vector<std::string>& known,
                              const Options& options) {
-    if (auto wanted = registered(model, known)) return *std::move(wanted);
+    if (auto wanted = registered(model, known, options)) return *std::move(wanted);
     const auto alias = options.aliases.find(model);
     const bool listed = alias != options.aliases.end();
     const std::string& meant = listed ? alias->second : options.alias_default;
     if (listed || (vendor_name(model) && !meant.empty())) {
-        if (auto wanted = registered(meant, known)) {
+        if (auto wanted = registered(meant, known, options)) {
             wanted->aliased = true;
             return *std::move(wanted);
         }

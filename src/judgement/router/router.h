@@ -27,6 +27,8 @@ struct Options {
     domain::Money cost_reference{10'000'000};  ///< and cost against this
     std::map<std::string, std::string, std::less<>>
         aliases;  ///< model names of foreign apps; values: `auto` or a target
+    std::map<std::string, std::string, std::less<>>
+        model_names;  ///< what a target's model calls itself; a second name of the target
     std::string alias_default = "auto";  ///< for names that nobody registered and that start like a
                                          ///< known vendor's; empty: none
     bool named_falls_back = false;       ///< whether others may replace a target asked for by name

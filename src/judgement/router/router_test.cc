@@ -104,6 +104,11 @@ TEST(ResolveModel, KnowsTargetsAdaptersAliasesAndVendors) {
     EXPECT_EQ(meaning("office/big/law"), "office/big|law");
     EXPECT_EQ(meaning("auto/law"), "|law");
     EXPECT_EQ(meaning("fast"), "home||alias");
+    EXPECT_EQ(meaning("molly-nano"), "not_found");
+    options.model_names = {{"molly-nano", "home"}, {"llama-3", "office/big"}};
+    EXPECT_EQ(meaning("molly-nano"), "home|");
+    EXPECT_EQ(meaning("molly-nano/law@1.0.0"), "home|law@1.0.0");
+    EXPECT_EQ(meaning("llama-3/law"), "office/big|law");
     for (const std::string vendor :
          {"gpt-4o", "o1", "o3-mini", "claude-sonnet-4-5", "gemini-2.5-pro", "llama3.2:3b", "qwen3",
           "openai/gpt-4o", "Meta-Llama-3-8B", "text-embedding-3-small", "mistral:latest"}) {
