@@ -14,6 +14,7 @@
 #include "adapters/internal/lora_file.h"
 #include "adapters/internal/peft.h"
 #include "adapters/internal/shelf.h"
+#include "adapters/internal/signing.h"
 #include "models/catalogue.h"
 #include "models/files.h"
 #include "seal/seal.h"
@@ -342,30 +343,12 @@ bool Registry::pinned(const Manifest& manifest) const {
 
 Result<void> Registry::check_signature(const Manifest& manifest,
                                        std::string_view public_key) const {
-    TRY(const std::string signer, seal::from_base64(manifest.signature.public_key));
-    TRY(const std::string value, seal::from_base64(manifest.signature.value));
-    if (!seal::verify(signer, to_text(manifest, false), value)) {
-        return fail(Error(ErrorCode::corrupt,
-                          fmt::format("the manifest of {} is not the one that was signed; remove "
-                                      "it and import the adapter again",
-                                      manifest.id()))
-                        .italian(fmt::format("il manifesto di {} non è quello firmato; toglierlo e "
-                                             "importare di nuovo l'adattatore",
-                                             manifest.id())));
-    }
     std::string trusted(public_key);
     if (trusted.empty()) {
         TRY(const auto key, seal::SigningKey::load_or_create(folder_ / "signing.key"));
         trusted = seal::to_base64(key.public_key());
     }
-    if (trusted == manifest.signature.public_key) return {};
-    return fail(Error(ErrorCode::denied,
-                      fmt::format("{} is signed by another key; when you trust it, name it: "
-                                  "--public-key {}",
-                                  manifest.id(), manifest.signature.public_key))
-                    .italian(fmt::format("{} è firmato con un'altra chiave; se è fidata, "
-                                         "indicarla: --public-key {}",
-                                         manifest.id(), manifest.signature.public_key)));
+    return adapters::check_signature(manifest, trusted);
 }
 
 Result<void> Registry::verify(std::string_view id, std::string_view public_key) const {

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "app/built_in.h"
 #include "app/hashed_engine.h"
 #include "base/coroutine.h"
 #include "base/log.h"
@@ -33,20 +34,6 @@ Error no_model(const std::string& wanted) {
                ErrorCode::not_found,
                fmt::format("{} is neither a model file nor a name of `molly models list`", wanted))
         .italian(fmt::format("{} non è né un file né un nome di `molly models list`", wanted));
-}
-
-/// The built-in model of an installation or of a source tree, by preference.
-std::optional<fs::path> built_in_model() {
-    const fs::path here = executable().parent_path();
-    for (const fs::path& folder :
-         {here / "models", here / "../share/molly/models", fs::path(MOLLY_SOURCE_DIR) / "models"}) {
-        std::error_code fault;
-        for (const auto& entry : fs::directory_iterator(folder, fault)) {
-            const std::string name = entry.path().filename().string();
-            if (name.starts_with("molly-nano") && name.ends_with(".gguf")) return entry.path();
-        }
-    }
-    return std::nullopt;
 }
 
 }  // namespace
@@ -206,7 +193,7 @@ Result<void> House::open_engine(const HouseNeeds& needs) {
     TRY(const seal::Hash hash, seal::sha256_file(model_file_));
     TRY(auto loaded, engine::Engine::open(model_file_, config_.engine.limits));
     engine_ = with_hash(std::move(loaded), seal::to_hex(hash));
-    return {};
+    return offer_specialists(*registry_, places_.data, model_file_, seal::to_hex(hash));
 }
 
 Result<void> House::open_targets() {
@@ -214,6 +201,7 @@ Result<void> House::open_targets() {
         domain::TargetSpec spec = config_.engine.target;
         const engine::Description& model = engine_->describe();
         spec.model = model.name;
+        config_.routing.model_names.emplace(model.name, spec.id);
         spec.capabilities.embed = model.embed > 0;
         spec.capabilities.tools = model.tools;
         spec.capabilities.json_schema = true;
