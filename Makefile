@@ -4,8 +4,6 @@ JOBS ?= $(shell nproc)
 BUILD := build/$(PRESET)
 MOLLY := $(BUILD)/molly
 FUZZ_SECONDS ?= 60
-# Without a built-in model the first run answers with a tiny generated one.
-TEST_MODEL := $(if $(wildcard models/*.gguf),,test_model)
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
@@ -21,7 +19,7 @@ help: ## this list
 build: ## install what is missing, then build the binary: build/release/molly
 	@tools/setup run
 	@$(MAKE) --no-print-directory $(BUILD)/build.ninja
-	@cmake --build $(BUILD) --parallel $(JOBS) --target molly $(TEST_MODEL)
+	@cmake --build $(BUILD) --parallel $(JOBS) --target molly
 
 # Ninja configures again by itself whenever a CMake file changes.
 $(BUILD)/build.ninja:
