@@ -6,11 +6,14 @@ usage: corpus.py --data FOLDER [--wordnet /usr/share/wordnet] [--without-mmlu] -
 import argparse
 import json
 import random
+import zlib
 from pathlib import Path
 
 import wordnet
 
 HERE = Path(__file__).resolve().parent
+OUTSIDE_WEIGHT = 6  # of a row that is out of scope: they are few
+HELD_BACK = 250  # rows of each labelled set that train nothing and tell how sure a reading may be
 OWN_ROWS = 420  # sentences made of each topic's terms, per language
 FIELDS_OF_CASES = {'biology': 'science', 'chemistry': 'science', 'physics': 'science', 'math': 'science', 'health': 'medicine', 'computer science': 'programming',
                    'philosophy': 'humanities', 'history': 'humanities', 'law': 'humanities', 'economics': 'social_science', 'psychology': 'social_science',
@@ -94,17 +97,25 @@ def clinc_rows(folder, chance):
             out = {**out, 'task': 'tool_use'}
         elif row['domain'] in ('small_talk', 'meta'): out = {**out, 'task': 'chat'}
         yield out
-    for name in ('oos_train.jsonl', 'oos_val.jsonl'):
-        for row in lines(folder / name): yield {'text': row['text'], 'out_of_scope': True, 'field': 'other', 'weight': 2, 'difficulty': .3}
+    for row in lines(folder / 'oos_train.jsonl'): yield {'text': row['text'], 'out_of_scope': True, 'field': 'other', 'weight': OUTSIDE_WEIGHT, 'difficulty': .3}
+
+
+def held(text):
+    """One text in five, by itself."""
+    return zlib.crc32(text.encode()) % 5 == 0
 
 
 def stem(text): return ' '.join(text.split('\nA. ')[0].split()).lower()
 
 
-def mmlu_rows(data, unseen):
-    """The visible rows' subjects, and how hard two models found them."""
+def mmlu_rows(data, unseen, held_back):
+    """The visible rows' subjects, and how hard two models found them; or those that are held back."""
     for row in lines(data / 'routellm/mmlu_visible.jsonl'):
-        if stem(row['prompt']) in unseen: continue
+        question = stem(row['prompt'])
+        if question in unseen or held(question) != held_back: continue
+        if held_back:
+            yield {'text': row['prompt'] if held(question[::-1]) else row['prompt'].split('\nA. ')[0], 'topic': TOPIC_OF_SUBJECT[row['domain']], 'use': 'calibrate'}
+            continue
         difficulty = .85 if not row['strong'] else .3 if row['weak'] else .65
         for text in (row['prompt'], row['prompt'].split('\nA. ')[0]):
             yield {'text': text, 'topic': TOPIC_OF_SUBJECT[row['domain']], 'difficulty': difficulty, 'weight': 1.5}
@@ -117,15 +128,32 @@ def labelled_rows(data, chance):
     for row in chance.sample(lines(data / 'snips/train.jsonl'), 1200): yield {'text': row['text'], 'topic': 'daily_life', 'task': 'tool_use', 'difficulty': .1, 'out_of_scope': False, 'weight': .6}
     for name in ('it', 'en'):
         for row in lines(data / f'xsid/{name}.valid.jsonl'): yield {'text': row['text'], 'topic': 'daily_life', 'task': 'tool_use', 'difficulty': .1, 'out_of_scope': False}
-    for row in chance.sample(lines(data / 'gsm8k/train.jsonl'), 2500):
+    for row in chance.sample([row for row in lines(data / 'gsm8k/train.jsonl') if not held(row['question'])], 2500):
         steps = row['answer'].count('<<')
         yield {'text': row['question'], 'topic': 'word_problems', 'task': 'reason', 'difficulty': min(.9, .3 + .08 * steps), 'weight': .7}
     for name in ('simple_python', 'multiple', 'parallel', 'live_simple'):
         for row in lines(data / f'bfcl_v4/{name}.jsonl'):
             text = row['question'][0][-1]['content']
             yield {'text': text, 'task': 'tool_use', 'difficulty': .3, 'weight': .7}
-    for row in lines(data / 'exams_it/train.jsonl'): yield from exam_rows(row)
+    for row in lines(data / 'exams_it/train.jsonl'):
+        if not held(row['question']): yield from exam_rows(row)
     for row in chance.sample(lines(data / 'squad_it/queries_visible.jsonl'), 600): yield {'text': row['text'], 'task': 'chat', 'difficulty': .3}
+
+
+def held_back_rows(data, chance):
+    """Rows of the labelled sets that `labelled_rows` does not give."""
+    clinc = {row['text']: row for row in lines(data / 'clinc150/val.jsonl')}.values()
+    for row in chance.sample(list(clinc), HELD_BACK):
+        topic = 'personal_finance' if row['domain'] in ('banking', 'credit_cards') else 'daily_life'
+        yield {'text': row['text'], 'topic': topic, 'out_of_scope': False}
+    # One request in six is out of scope here: nobody knows how many really are.
+    for row in lines(data / 'clinc150/oos_val.jsonl'): yield {'text': row['text'], 'out_of_scope': True, 'weight': .5}
+    for row in chance.sample(lines(data / 'snips/validate.jsonl'), HELD_BACK // 5): yield {'text': row['text'], 'topic': 'daily_life', 'task': 'tool_use'}
+    sums = [row['question'] for row in lines(data / 'gsm8k/train.jsonl') if held(row['question'])]
+    for text in chance.sample(sums, HELD_BACK // 5): yield {'text': text, 'topic': 'word_problems', 'task': 'reason'}
+    for row in lines(data / 'exams_it/train.jsonl'):
+        if held(row['question']): yield from list(exam_rows(row))[held(row['question'][::-1]):][:1]
+    for field, task, language, text in tables('prompts.txt'): yield {'text': text, 'field': field, 'task': task, 'weight': 1.5}
 
 
 def exam_text(row): return row['question'] + '\n' + '\n'.join(f'{key}. {value}' for key, value in row['choices'].items())
@@ -164,17 +192,25 @@ def build(options):
         for row in own.rows(): put(row)
         for row in labelled_rows(options.data, chance): put(row)
         if not options.without_mmlu:
-            for row in mmlu_rows(options.data, {stem(row['question']) for row in case_test}): put(row)
+            for back in (False, True):
+                for row in mmlu_rows(options.data, {stem(row['question']) for row in case_test}, back): put(row)
         if options.wordnet:
             for row in wordnet.rows(options.wordnet): put(row)
         for row in case_cal: put({'text': row['question'], 'field': FIELDS_OF_CASES[row['category']], 'use': 'calibrate'})
         for row in exam_cal:
-            for one in list(exam_rows(row, 'calibrate'))[:1]: put(one)
+            for one in list(exam_rows(row, 'calibrate'))[:1]: put({**one, 'weight': 1})
+        for row in held_back_rows(options.data, chance): put({**row, 'use': 'calibrate'})
     if not options.tests: return
     options.tests.mkdir(parents=True, exist_ok=True)
     def write(name, rows): (options.tests / name).write_text(''.join(json.dumps(row, ensure_ascii=False) + '\n' for row in rows))
     write('cases_en.jsonl', [{'text': row['question'], 'field': FIELDS_OF_CASES[row['category']]} for row in case_test])
     write('exams_it.jsonl', [{'text': exam_text(row), 'field': own.fields[SUBJECTS[row['subject']][0]]} for row in exam_test if row['subject'] in SUBJECTS])
+    fields = {'banking': 'finance', 'credit_cards': 'finance'}
+    write('requests_en.jsonl', [{'text': row['text'], 'field': fields.get(row['domain'], 'other')} for row in lines(options.data / 'clinc150/test.jsonl')])
+    write('banking_en.jsonl', [{'text': row['text'], 'field': 'finance'} for row in lines(options.data / 'banking77/test.jsonl')])
+    write('sums_en.jsonl', [{'text': row['question'], 'field': 'science', 'task': 'reason'} for row in lines(options.data / 'gsm8k/test.jsonl')])
+    if options.without_mmlu:
+        write('mmlu_en.jsonl', [{'text': row['prompt'], 'field': own.fields[TOPIC_OF_SUBJECT[row['domain']]]} for row in lines(options.data / 'routellm/mmlu_visible.jsonl')])
     write('scope_en.jsonl', [{'text': row['text'], 'out_of_scope': name == 'oos_test'} for name in ('oos_test', 'test') for row in lines(options.data / f'clinc150/{name}.jsonl')])
 
 

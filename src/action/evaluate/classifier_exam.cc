@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <fstream>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,49 @@ std::string text_at(const json::object& row, std::string_view key) {
     return text == nullptr ? std::string() : std::string(text->data(), text->size());
 }
 
+/// Sureness beside success.
+class Sureness {
+public:
+    void add(double share, bool success) { seen_.emplace_back(share, success); }
+
+    Calibration result() const {
+        Calibration calibration;
+        calibration.error = error_of([&](std::size_t i) { return seen_[i].second; });
+        // Of a head that is right exactly as often as it says: rounds of chance.
+        constexpr int rounds = 200;
+        std::mt19937 chance(1);
+        for (int round = 0; round < rounds; ++round) {
+            const double error = error_of([&](std::size_t i) {
+                return static_cast<double>(chance()) < seen_[i].first * 4294967296.0;
+            });
+            calibration.floor += error / rounds;
+        }
+        return calibration;
+    }
+    double mean() const {
+        double sum = 0;
+        for (const auto& [share, success] : seen_)
+            sum += share;
+        return seen_.empty() ? 0 : sum / static_cast<double>(seen_.size());
+    }
+
+private:
+    template <class Succeeds>
+    double error_of(const Succeeds& succeeds) const {
+        std::array<double, bins> gap{};
+        for (std::size_t i = 0; i < seen_.size(); ++i) {
+            const auto bin = static_cast<std::size_t>(seen_[i].first * bins);
+            gap[std::min(bins - 1, bin)] += seen_[i].first - (succeeds(i) ? 1 : 0);
+        }
+        double error = 0;
+        for (const double one : gap)
+            error += std::abs(one) / static_cast<double>(std::max<std::size_t>(seen_.size(), 1));
+        return error;
+    }
+
+    std::vector<std::pair<double, bool>> seen_;
+};
+
 class Exam {
 public:
     void add(const json::object& row, const profile::Reading& reading) {
@@ -35,10 +79,14 @@ public:
         if (const auto task = domain::task_from(text_at(row, "task"))) {
             ++report_.tasks;
             report_.task_accuracy += reading.task() == *task ? 1 : 0;
+            tasks_.add(reading.tasks[static_cast<std::size_t>(reading.task())],
+                       reading.task() == *task);
         }
         const json::value* scope = row.if_contains("out_of_scope");
-        if (scope != nullptr && scope->is_bool())
+        if (scope != nullptr && scope->is_bool()) {
             scopes_.emplace_back(reading.out_of_scope, scope->as_bool());
+            scope_.add(reading.out_of_scope, scope->as_bool());
+        }
     }
 
     ClassifierReport report() {
@@ -48,11 +96,10 @@ public:
         share(report_.field_accuracy, report_.fields);
         share(report_.field_loss, report_.fields);
         share(report_.task_accuracy, report_.tasks);
-        for (std::size_t i = 0; i < bins; ++i) {
-            report_.calibration_error +=
-                std::abs(said_[i] - right_[i]) /
-                static_cast<double>(std::max<std::size_t>(report_.fields, 1));
-        }
+        report_.field_sureness = fields_.mean();
+        report_.field_calibration = fields_.result();
+        report_.task_calibration = tasks_.result();
+        report_.scope_calibration = scope_.result();
         report_.scopes = scopes_.size();
         report_.scope_area = area();
         return report_;
@@ -65,10 +112,7 @@ private:
         ++report_.fields;
         report_.field_accuracy += best == field ? 1 : 0;
         report_.field_loss -= std::log(std::max(shares[field], 1e-9F));
-        const auto bin =
-            std::min<std::size_t>(bins - 1, static_cast<std::size_t>(shares[best] * bins));
-        said_[bin] += shares[best];
-        right_[bin] += best == field ? 1 : 0;
+        fields_.add(shares[best], best == field);
     }
 
     /// How often a row out of scope gets the higher probability of two.
@@ -85,8 +129,9 @@ private:
     }
 
     ClassifierReport report_;
-    std::array<double, bins> said_{};
-    std::array<double, bins> right_{};
+    Sureness fields_;
+    Sureness tasks_;
+    Sureness scope_;
     std::vector<std::pair<float, bool>> scopes_;
 };
 

@@ -192,50 +192,54 @@ void put_rarities(const std::vector<Bags>& examples, Model& model) {
     }
 }
 
-/// The temperature under which the right answers of `examples` are likeliest.
-template <class Loss>
-float best_temperature(const Loss& loss) {
-    float best = 1;
-    double lowest = loss(1.0F);
-    for (float temperature = 0.3F; temperature < 6; temperature *= 1.05F) {
-        const double now = loss(temperature);
-        if (now >= lowest) continue;
-        lowest = now;
-        best = temperature;
-    }
-    return best;
+ChoiceRow choice_row(const Sums& sums, std::size_t begin, std::size_t count, std::size_t right,
+                     float weight) {
+    ChoiceRow row;
+    row.logits.assign(sums.outputs.begin() + static_cast<std::ptrdiff_t>(begin),
+                      sums.outputs.begin() + static_cast<std::ptrdiff_t>(begin + count));
+    row.signs = sums.signs;
+    row.right = static_cast<std::uint8_t>(right);
+    row.weight = weight;
+    return row;
 }
 
-void calibrate(const std::vector<Bags>& examples, Model& model) {
-    std::vector<Outputs> outputs;
-    outputs.reserve(examples.size());
-    for (const Bags& bags : examples)
-        outputs.push_back(sum_rows(model, bags.features));
-    const auto loss_of_topics = [&](float temperature) {
-        model.topic_temperature = temperature;
-        double loss = 0;
-        for (std::size_t i = 0; i < examples.size(); ++i) {
-            const auto& right = examples[i].example->topics;
-            if (right.empty()) continue;
-            // What is told is the field, so that is what must be calibrated.
-            const auto field = static_cast<std::size_t>(model.topics[right.front()].field);
-            loss -= std::log(std::max(reading_of(model, outputs[i]).fields[field], 1e-9F));
+/// Makes the heads honest on `examples`, which trained no weight.
+Honesties calibrate(const std::vector<Bags>& examples, Model& model) {
+    const Lanes lanes = model.lanes();
+    std::vector<ChoiceRow> topics;
+    std::vector<ChoiceRow> tasks;
+    std::vector<Sums> all;
+    for (const Bags& bags : examples) {
+        const Example& example = *bags.example;
+        all.push_back(sum_rows(model, bags.features));
+        // What is told is the field, so that is what must be calibrated.
+        if (!example.topics.empty()) {
+            const auto field = static_cast<std::size_t>(model.topics[example.topics.front()].field);
+            topics.push_back(choice_row(all.back(), 0, lanes.topics, field, example.weight));
         }
-        return loss;
-    };
-    const auto loss_of_tasks = [&](float temperature) {
-        model.task_temperature = temperature;
-        double loss = 0;
-        for (std::size_t i = 0; i < examples.size(); ++i) {
-            const auto& task = examples[i].example->task;
-            if (!task) continue;
-            const Reading reading = reading_of(model, outputs[i]);
-            loss -= std::log(std::max(reading.tasks[static_cast<std::size_t>(*task)], 1e-9F));
+        if (example.task) {
+            tasks.push_back(choice_row(all.back(), lanes.tasks(), domain::task_types,
+                                       static_cast<std::size_t>(*example.task), example.weight));
         }
-        return loss;
-    };
-    model.topic_temperature = best_temperature(loss_of_topics);
-    model.task_temperature = best_temperature(loss_of_tasks);
+    }
+    Honesties honesties;
+    std::vector<std::uint8_t> field_of;
+    for (const Topic& topic : model.topics)
+        field_of.push_back(static_cast<std::uint8_t>(topic.field));
+    std::vector<std::uint8_t> itself(domain::task_types);
+    std::iota(itself.begin(), itself.end(), std::uint8_t{0});
+    model.topic_choice = fit_choice(topics, field_of, domain::fields_count, honesties.fields);
+    model.task_choice = fit_choice(tasks, itself, domain::task_types, honesties.tasks);
+    std::vector<ScopeRow> scopes;
+    for (std::size_t i = 0; i < examples.size(); ++i) {
+        const Example& example = *examples[i].example;
+        if (!example.out_of_scope) continue;
+        scopes.push_back({.signs = scope_signs_of(model, all[i], reading_of(model, all[i])),
+                          .outside = *example.out_of_scope,
+                          .weight = example.weight});
+    }
+    model.scope_weights = fit_scope(scopes, honesties.scope);
+    return honesties;
 }
 
 std::vector<Bags> bags_of(const std::vector<Example>& examples) {
@@ -279,8 +283,8 @@ void keep_background(const std::vector<Bags>& examples, std::uint32_t wanted, Mo
 
 }  // namespace
 
-Result<std::string> train(const TrainingRows& rows, const TrainOptions& options,
-                          const std::function<void(double)>& watch) {
+Result<Trained> train(const TrainingRows& rows, const TrainOptions& options,
+                      const std::function<void(double)>& watch) {
     if (rows.train.empty() || rows.topics.empty() || rows.topics.size() > topics_max ||
         options.row_bits < 8 || options.row_bits > 20) {
         return fail(Error(ErrorCode::invalid_request,
@@ -306,9 +310,12 @@ Result<std::string> train(const TrainingRows& rows, const TrainOptions& options,
     }
     Model model = trainer.round();
     put_rarities(examples, model);
-    calibrate(bags_of(rows.calibrate.empty() ? rows.train : rows.calibrate), model);
+    Trained trained;
+    trained.held_out =
+        calibrate(bags_of(rows.calibrate.empty() ? rows.train : rows.calibrate), model);
     keep_background(examples, options.background, model);
-    return to_bytes(model);
+    trained.bytes = to_bytes(model);
+    return trained;
 }
 
 }  // namespace molly::profile

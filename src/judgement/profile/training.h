@@ -26,7 +26,7 @@ struct Example {
 struct TrainingRows {
     std::vector<Topic> topics;
     std::vector<Example> train;
-    std::vector<Example> calibrate;  ///< for the temperatures alone
+    std::vector<Example> calibrate;  ///< make the heads honest, and train no weight
 };
 
 struct TrainOptions {
@@ -44,9 +44,26 @@ struct TrainOptions {
 /// "weight":1,"use":"calibrate"}` is an example. Errors: not_found, invalid_request with the line.
 Result<TrainingRows> read_training_rows(const std::filesystem::path& file);
 
-/// The bytes of a model file. `watch` is told the share that is done. Errors: invalid_request (no
-/// rows, too many topics).
-Result<std::string> train(const TrainingRows& rows, const TrainOptions& options,
-                          const std::function<void(double)>& watch);
+/// How honest a head is after calibration, on the rows of a cross-validation that did not fit it.
+struct Honesty {
+    std::size_t rows = 0;
+    double loss = 0;   ///< negative log-likelihood, nats
+    double error = 0;  ///< ECE, ten bins
+};
+
+struct Honesties {
+    Honesty fields;
+    Honesty tasks;
+    Honesty scope;
+};
+
+struct Trained {
+    std::string bytes;  ///< of a model file
+    Honesties held_out;
+};
+
+/// `watch` is told the share that is done. Errors: invalid_request (no rows, too many topics).
+Result<Trained> train(const TrainingRows& rows, const TrainOptions& options,
+                      const std::function<void(double)>& watch);
 
 }  // namespace molly::profile

@@ -154,11 +154,17 @@ Result<void> eval_classifier(const General& general, const ExamOptions& options)
                                              {"fields", report.fields},
                                              {"field_accuracy", report.field_accuracy},
                                              {"field_loss", report.field_loss},
-                                             {"ece", report.calibration_error},
+                                             {"field_sureness", report.field_sureness},
+                                             {"ece", report.field_calibration.error},
+                                             {"ece_floor", report.field_calibration.floor},
                                              {"tasks", report.tasks},
                                              {"task_accuracy", report.task_accuracy},
+                                             {"task_ece", report.task_calibration.error},
+                                             {"task_ece_floor", report.task_calibration.floor},
                                              {"scopes", report.scopes},
                                              {"scope_auroc", report.scope_area},
+                                             {"scope_ece", report.scope_calibration.error},
+                                             {"scope_ece_floor", report.scope_calibration.floor},
                                              {"classifier_us_2kb", report.microseconds_2kb}})));
         return {};
     }
@@ -166,19 +172,27 @@ Result<void> eval_classifier(const General& general, const ExamOptions& options)
                          const std::string& value) {
         terminal.line(fmt::format("{:<28} {}", terminal.say(english, italian), value));
     };
+    const auto honesty = [&](const evaluate::Calibration& one) {
+        row("  calibration error (ECE)", "  errore di calibrazione (ECE)",
+            fmt::format("{:.3f} ({} {:.3f})", one.error,
+                        terminal.say("of a perfect one", "di uno perfetto"), one.floor));
+    };
     row("rows", "righe", std::to_string(report.rows));
     if (report.fields > 0) {
         row("domain right", "dominio giusto",
             fmt::format("{:.4f} ({})", report.field_accuracy, report.fields));
-        row("calibration error (ECE)", "errore di calibrazione (ECE)",
-            fmt::format("{:.3f}", report.calibration_error));
+        row("how sure on average", "sicurezza media", fmt::format("{:.4f}", report.field_sureness));
+        honesty(report.field_calibration);
     }
     if (report.tasks > 0) {
         row("task right", "compito giusto",
             fmt::format("{:.4f} ({})", report.task_accuracy, report.tasks));
+        honesty(report.task_calibration);
     }
-    if (report.scopes > 0)
+    if (report.scopes > 0) {
         row("out of scope, AUROC", "fuori ambito, AUROC", fmt::format("{:.3f}", report.scope_area));
+        honesty(report.scope_calibration);
+    }
     row("2 KiB", "2 KiB", fmt::format("{:.0f} µs", report.microseconds_2kb));
     return {};
 }

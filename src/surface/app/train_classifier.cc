@@ -24,22 +24,33 @@ Result<void> train_classifier(const General& general, const ClassifierOptions& o
     wanted.epochs = options.epochs;
     wanted.row_bits = options.row_bits;
     wanted.seed = options.seed;
-    std::string bytes;
+    profile::Trained trained;
     {
         ProgressBar bar(std::string(terminal.say("training", "addestramento")));
-        TRY(bytes, profile::train(rows, wanted, [&](double done) {
+        TRY(trained, profile::train(rows, wanted, [&](double done) {
                 bar.show(static_cast<std::uint64_t>(done * 100), 100);
             }));
     }
     std::ofstream out(options.out, std::ios::binary | std::ios::trunc);
-    out << bytes;
+    out << trained.bytes;
     if (!out.flush()) {
         return fail(Error(ErrorCode::unavailable, fmt::format("cannot write {}", options.out))
                         .italian(fmt::format("impossibile scrivere {}", options.out)));
     }
-    terminal.line(fmt::format("{}: {} {}, {} {}, {}", options.out, rows.train.size(),
-                              terminal.say("rows", "righe"), rows.topics.size(),
-                              terminal.say("topics", "argomenti"), byte_size(bytes.size())));
+    terminal.line(fmt::format(
+        "{}: {} {}, {} {}, {}", options.out, rows.train.size(), terminal.say("rows", "righe"),
+        rows.topics.size(), terminal.say("topics", "argomenti"), byte_size(trained.bytes.size())));
+    const auto tell = [&](std::string_view english, std::string_view italian,
+                          const profile::Honesty& honesty) {
+        if (honesty.rows == 0) return;
+        terminal.line(fmt::format("{:<14} ECE {:.3f}, {} {:.3f} ({} {})",
+                                  terminal.say(english, italian), honesty.error,
+                                  terminal.say("loss", "perdita"), honesty.loss, honesty.rows,
+                                  terminal.say("rows that fitted nothing", "righe mai adattate")));
+    };
+    tell("domain", "dominio", trained.held_out.fields);
+    tell("task", "compito", trained.held_out.tasks);
+    tell("out of scope", "fuori ambito", trained.held_out.scope);
     return {};
 }
 

@@ -9,7 +9,7 @@ namespace molly::profile {
 namespace {
 
 constexpr std::array<char, 8> magic = {'m', 'o', 'l', 'l', 'y', 'p', 'r', 'f'};
-constexpr std::uint32_t version = 1;
+constexpr std::uint32_t version = 2;
 constexpr unsigned row_bits_max = 20;
 constexpr std::uint32_t background_max = 4096;
 
@@ -19,8 +19,11 @@ struct Header {
     std::uint32_t row_bits = 0;
     std::uint32_t topics = 0;
     std::uint32_t background = 0;
-    float topic_temperature = 1;
-    float task_temperature = 1;
+    Signs topic_slopes{};
+    std::array<float, domain::fields_count> field_bias{};
+    Signs task_slopes{};
+    std::array<float, domain::task_types> task_bias{};
+    ScopeSigns scope_weights{};
 };
 
 Error damaged() {
@@ -74,16 +77,19 @@ bool take_background(Bytes& bytes, std::vector<std::uint32_t>& one) {
     return bytes.take(one.data(), one.size());
 }
 
-void add_bag(const Model& model, const std::vector<std::uint32_t>& bag, Outputs& outputs) noexcept {
-    if (bag.empty()) return;
+/// Adds the bag's weights and gives its mean rarity.
+float add_bag(const Model& model, const std::vector<std::uint32_t>& bag,
+              Outputs& outputs) noexcept {
+    if (bag.empty()) return 0;
     // Vectors of the compiler: at -O2 it makes none of the loop by itself.
     using Narrow [[gnu::vector_size(row_lanes)]] = std::int8_t;
     using Wide [[gnu::vector_size(row_lanes * 2)]] = std::int16_t;
-    using Sums [[gnu::vector_size(row_lanes * 4)]] = std::int32_t;
+    using LaneSums [[gnu::vector_size(row_lanes * 4)]] = std::int32_t;
     const std::uint32_t mask = (1U << model.row_bits) - 1;
     constexpr std::size_t ahead = 12;
     constexpr std::size_t carry = 200;  // rows of at most 127 that 16 bits hold
-    Sums total{};
+    LaneSums total{};
+    std::uint32_t rarity = 0;
     for (std::size_t at = 0; at < bag.size();) {
         Wide part{};
         const std::size_t end = std::min(bag.size(), at + carry);
@@ -92,24 +98,30 @@ void add_bag(const Model& model, const std::vector<std::uint32_t>& bag, Outputs&
             Narrow row;
             std::memcpy(&row, model.rows[bag[at] & mask].data(), sizeof row);
             part += __builtin_convertvector(row, Wide);
+            rarity += static_cast<std::uint8_t>(row[rarity_lane]);
         }
-        total += __builtin_convertvector(part, Sums);
+        total += __builtin_convertvector(part, LaneSums);
     }
     const float share = 1.0F / std::sqrt(static_cast<float>(bag.size()));
     for (std::size_t lane = 0; lane < rarity_lane; ++lane)
         outputs[lane] += static_cast<float>(total[lane]) * model.scale[lane] * share;
+    return static_cast<float>(rarity) / (rarity_unit * static_cast<float>(bag.size()));
 }
 
 /// Softmax in place.
-void normalise(std::span<float> logits, float temperature) noexcept {
+void normalise(std::span<float> logits) noexcept {
     const float highest = *std::max_element(logits.begin(), logits.end());
     float sum = 0;
     for (float& logit : logits) {
-        logit = std::exp((logit - highest) / temperature);
+        logit = std::exp(logit - highest);
         sum += logit;
     }
     for (float& logit : logits)
         logit /= sum;
+}
+
+bool finite(std::span<const float> values) noexcept {
+    return std::all_of(values.begin(), values.end(), [](float one) { return std::isfinite(one); });
 }
 
 float sigmoid(float logit) noexcept {
@@ -125,11 +137,15 @@ Result<Model> model_from(std::string_view bytes) {
     if (!left.take(&header, 1) || header.magic != magic || header.version != version ||
         header.row_bits == 0 || header.row_bits > row_bits_max || header.topics == 0 ||
         header.topics > topics_max || header.background > background_max ||
-        !(header.topic_temperature > 0) || !(header.task_temperature > 0))
+        !finite(header.topic_slopes) || !finite(header.field_bias) || !finite(header.task_slopes) ||
+        !finite(header.task_bias) || !finite(header.scope_weights))
         return fail(damaged());
     model.row_bits = header.row_bits;
-    model.topic_temperature = header.topic_temperature;
-    model.task_temperature = header.task_temperature;
+    model.topic_choice.slopes = header.topic_slopes;
+    model.topic_choice.bias.assign(header.field_bias.begin(), header.field_bias.end());
+    model.task_choice.slopes = header.task_slopes;
+    model.task_choice.bias.assign(header.task_bias.begin(), header.task_bias.end());
+    model.scope_weights = header.scope_weights;
     model.topics.resize(header.topics);
     for (Topic& topic : model.topics) {
         if (!take_topic(left, topic)) return fail(damaged());
@@ -148,13 +164,18 @@ Result<Model> model_from(std::string_view bytes) {
 
 std::string to_bytes(const Model& model) {
     std::string out;
-    const Header header = {.magic = magic,
-                           .version = version,
-                           .row_bits = model.row_bits,
-                           .topics = static_cast<std::uint32_t>(model.topics.size()),
-                           .background = static_cast<std::uint32_t>(model.background.size()),
-                           .topic_temperature = model.topic_temperature,
-                           .task_temperature = model.task_temperature};
+    Header header = {.magic = magic,
+                     .version = version,
+                     .row_bits = model.row_bits,
+                     .topics = static_cast<std::uint32_t>(model.topics.size()),
+                     .background = static_cast<std::uint32_t>(model.background.size()),
+                     .topic_slopes = model.topic_choice.slopes,
+                     .task_slopes = model.task_choice.slopes,
+                     .scope_weights = model.scope_weights};
+    std::copy(model.topic_choice.bias.begin(), model.topic_choice.bias.end(),
+              header.field_bias.begin());
+    std::copy(model.task_choice.bias.begin(), model.task_choice.bias.end(),
+              header.task_bias.begin());
     put(out, &header, 1);
     for (const Topic& topic : model.topics) {
         const std::string name = topic.name.substr(0, 255);
@@ -174,26 +195,51 @@ std::string to_bytes(const Model& model) {
     return out;
 }
 
-Outputs sum_rows(const Model& model, const Features& features) noexcept {
-    Outputs outputs = model.bias;
-    add_bag(model, features.whole, outputs);
-    add_bag(model, features.edges, outputs);
-    return outputs;
+Sums sum_rows(const Model& model, const Features& features) noexcept {
+    Sums sums{.outputs = model.bias};
+    const float rarity = add_bag(model, features.whole, sums.outputs);
+    add_bag(model, features.edges, sums.outputs);
+    sums.signs = signs_of(features.whole.size(), rarity);
+    return sums;
 }
 
-Reading reading_of(const Model& model, const Outputs& outputs) {
+ScopeSigns scope_signs_of(const Model& model, const Sums& sums, const Reading& reading) noexcept {
+    const float largest = *std::max_element(reading.topics.begin(), reading.topics.end());
+    const auto other = static_cast<std::size_t>(domain::Field::other);
+    return {1,
+            sums.outputs[model.lanes().scope()],
+            sums.signs[1],
+            sums.signs[2],
+            largest,
+            reading.fields[other]};
+}
+
+Reading reading_of(const Model& model, const Sums& sums) {
     const Lanes lanes = model.lanes();
+    const Outputs& outputs = sums.outputs;
     Reading reading;
-    reading.topics.assign(outputs.begin(),
-                          outputs.begin() + static_cast<std::ptrdiff_t>(lanes.topics));
-    normalise(reading.topics, model.topic_temperature);
+    reading.topics.resize(lanes.topics);
+    const float topics_factor = model.topic_choice.factor(sums.signs);
+    for (std::size_t i = 0; i < lanes.topics; ++i) {
+        const auto field = static_cast<std::size_t>(model.topics[i].field);
+        reading.topics[i] = outputs[i] * topics_factor +
+                            (model.topic_choice.bias.empty() ? 0 : model.topic_choice.bias[field]);
+    }
+    normalise(reading.topics);
     for (std::size_t i = 0; i < lanes.topics; ++i)
         reading.fields[static_cast<std::size_t>(model.topics[i].field)] += reading.topics[i];
-    std::copy_n(outputs.begin() + static_cast<std::ptrdiff_t>(lanes.tasks()), domain::task_types,
-                reading.tasks.begin());
-    normalise(reading.tasks, model.task_temperature);
+    const float tasks_factor = model.task_choice.factor(sums.signs);
+    for (std::size_t i = 0; i < domain::task_types; ++i) {
+        reading.tasks[i] = outputs[lanes.tasks() + i] * tasks_factor +
+                           (model.task_choice.bias.empty() ? 0 : model.task_choice.bias[i]);
+    }
+    normalise(reading.tasks);
     reading.difficulty = sigmoid(outputs[lanes.difficulty()]);
-    reading.out_of_scope = sigmoid(outputs[lanes.scope()]);
+    float scope = 0;
+    const ScopeSigns signs = scope_signs_of(model, sums, reading);
+    for (std::size_t i = 0; i < scope_signs_count; ++i)
+        scope += signs[i] * model.scope_weights[i];
+    reading.out_of_scope = sigmoid(scope);
     return reading;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "profile/classifier.h"
+#include "profile/internal/calibration.h"
 #include "profile/internal/ngrams.h"
 
 namespace molly::profile {
@@ -37,8 +38,9 @@ struct Model {
     unsigned row_bits = 0;
     Outputs scale{};  ///< of each lane's weights
     Outputs bias{};
-    float topic_temperature = 1;
-    float task_temperature = 1;
+    Choice topic_choice;  ///< groups are the fields
+    Choice task_choice;
+    ScopeSigns scope_weights{0, 1};
     std::vector<Row> rows;  ///< shape: [2^row_bits]
     /// Features of ordinary requests, against which a specialist's are set apart.
     std::vector<std::vector<std::uint32_t>> background;
@@ -51,9 +53,15 @@ Result<Model> model_from(std::string_view bytes);
 std::string to_bytes(const Model& model);
 std::string_view built_in_model() noexcept;
 
-/// The logits before any temperature.
-Outputs sum_rows(const Model& model, const Features& features) noexcept;
+/// What was seen of one text: the logits before any calibration, and the signs.
+struct Sums {
+    Outputs outputs{};
+    Signs signs{};
+};
+Sums sum_rows(const Model& model, const Features& features) noexcept;
 /// Posteriors of the logits.
-Reading reading_of(const Model& model, const Outputs& outputs);
+Reading reading_of(const Model& model, const Sums& sums);
+/// What the calibration of the scope looks at, of a reading whose topics are calibrated.
+ScopeSigns scope_signs_of(const Model& model, const Sums& sums, const Reading& reading) noexcept;
 
 }  // namespace molly::profile
