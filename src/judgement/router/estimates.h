@@ -5,8 +5,12 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -20,6 +24,17 @@ struct EstimateOptions {
     double weight_max = 200;   ///< evidence beyond makes room for newer: the average moves on
     double doubt = 1;          ///< standard errors between the average and what competes
     std::chrono::hours half_life{24 * 60};  ///< of evidence that nothing renews
+};
+
+/// A moving average of judged answers with its weight of evidence.
+struct Average {
+    double mean = 0;
+    double weight = 0;  ///< at `updated`
+    WallTime updated;
+
+    /// Its weight as of `now`.
+    double faded(const EstimateOptions& options, WallTime now) const noexcept;
+    void add(double score, double by, const EstimateOptions& options, WallTime now) noexcept;
 };
 
 /// What was seen of one (target, adapter) in one field and band.
@@ -41,8 +56,39 @@ struct Belief {
 };
 
 class Estimates {
+    using Bands = std::array<std::array<Average, domain::bands_count>, domain::fields_count>;
+    struct Cells {
+        std::string adapter;
+        Bands bands;
+    };
+    using Adapters = std::vector<std::unique_ptr<Cells>>;  // by name
+
 public:
     Estimates(EstimateOptions options, Clock& clock) : options_(options), clock_(clock) {}
+
+    /// Beliefs for one request, of many candidates: what they have in common is looked up once.
+    /// Nobody learns while it lives.
+    class Reading {
+    public:
+        Reading(const Estimates& from, const domain::CapabilityProfile& needs);
+        /// Turns to this target.
+        void open(const domain::TargetSpec& target);
+        /// Of an adapter of the target that is open. `declared` are the target's declarations of
+        /// it.
+        Belief at(std::string_view adapter, std::span<const domain::Specialist> declared);
+
+    private:
+        const EstimateOptions& options_;
+        const Estimates& from_;
+        std::scoped_lock<std::mutex> lock_;
+        WallTime now_;
+        std::size_t band_;
+        std::array<std::pair<std::size_t, double>, domain::fields_count> shares_{};
+        std::size_t shares_count_ = 0;
+        const domain::TargetSpec* target_ = nullptr;
+        const Adapters* adapters_ = nullptr;
+        std::size_t next_ = 0;
+    };
 
     /// Over the fields that the request may be of, at its difficulty.
     Belief at(const domain::TargetSpec& target, const std::string& adapter,
@@ -59,22 +105,16 @@ public:
     std::vector<EstimateRow> rows() const;
 
 private:
-    struct Seen {
-        double mean = 0;
-        double weight = 0;
-        WallTime updated;
-    };
-    using Bands = std::array<std::array<Seen, domain::bands_count>, domain::fields_count>;
-    double faded(const Seen& seen, WallTime now) const;
-    void add(Seen& seen, double score, double weight, WallTime now) const;
+    Bands& bands_of(const std::string& target, const std::string& adapter);
 
     EstimateOptions options_;
     Clock& clock_;
     mutable std::mutex mutex_;
-    std::map<std::pair<std::string, std::string>, Bands> seen_;
+    std::map<std::string, Adapters, std::less<>> seen_;
 };
 
-/// The prior of a specialist of this field, else that of the target.
-double prior_of(const domain::TargetSpec& target, const std::string& adapter, domain::Field field);
+/// The prior of a specialist of this field among `declared`, else that of the target.
+double prior_in(const domain::TargetSpec& target, std::span<const domain::Specialist> declared,
+                domain::Field field) noexcept;
 
 }  // namespace molly::router

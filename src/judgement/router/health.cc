@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "router/router.h"
 
@@ -15,6 +16,17 @@ double milliseconds(std::chrono::microseconds duration) noexcept {
     return static_cast<double>(duration.count()) / 1000.0;
 }
 
+/// Of a measurement of this age: 1 now, a half after one half-life.
+double freshness(Duration age, std::chrono::milliseconds half_life) noexcept {
+    const std::chrono::duration<double> seconds = age;
+    const std::chrono::duration<double> half = half_life;
+    return half.count() > 0 ? std::exp2(-std::max(0.0, seconds.count()) / half.count()) : 1;
+}
+
+double mixed(double old, double recent, double share) noexcept {
+    return old + (recent - old) * share;
+}
+
 bool counts_against(ErrorCode code) noexcept {
     return code == ErrorCode::unavailable || code == ErrorCode::upstream_failed ||
            code == ErrorCode::rate_limited || code == ErrorCode::deadline_exceeded;
@@ -25,6 +37,7 @@ bool counts_against(ErrorCode code) noexcept {
 Health::Health(const Options& options, Clock& clock)
     : failures_to_open_(std::max(1U, options.failures_to_open)),
       open_for_(options.open_for),
+      latency_half_life_(options.latency_half_life),
       clock_(clock) {}
 
 void Health::look(TargetView& view) const {
@@ -33,8 +46,11 @@ void Health::look(TargetView& view) const {
     const auto found = states_.find(view.spec->id);
     if (found == states_.end()) return;
     const State& state = found->second;
-    view.first_token_ms = state.first_token_ms;
-    view.token_ms = state.token_ms;
+    const double fresh = freshness(now - state.measured, latency_half_life_);
+    const auto declared_first = static_cast<double>(view.spec->first_token.count());
+    const double declared_token = 1000.0 / std::max(view.spec->tokens_per_second, 0.001);
+    if (state.samples > 0) view.first_token_ms = mixed(declared_first, state.first_token_ms, fresh);
+    if (state.token_ms > 0) view.token_ms = mixed(declared_token, state.token_ms, fresh);
     if (state.open_until > now) {
         view.available = false;
         view.retry_after = std::chrono::ceil<std::chrono::milliseconds>(state.open_until - now);
@@ -66,6 +82,7 @@ void Health::succeeded(const std::string& target, std::chrono::microseconds firs
         state.token_ms = moved(state.token_ms, std::max(0.0, per_token), state.token_ms == 0);
     }
     ++state.samples;
+    state.measured = clock_.now();
     state.failures = 0;
     state.trial = false;
     state.open_until = {};

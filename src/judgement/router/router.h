@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ struct Options {
     std::uint32_t attempts_max = 4;      ///< per logical request
     std::uint32_t failures_to_open = 3;  ///< consecutive failures that open a target's circuit
     std::chrono::milliseconds open_for{10'000};  ///< then one trial request is let through
+    std::chrono::milliseconds latency_half_life{
+        600'000};  ///< of what was measured: a slow target that nobody asks is believed again
     std::chrono::milliseconds latency_reference{
         10'000};  ///< a request without a limit weighs latency against this
     domain::Money cost_reference{10'000'000};  ///< and cost against this
@@ -32,6 +35,9 @@ struct Options {
     std::string alias_default = "auto";  ///< for names that nobody registered and that start like a
                                          ///< known vendor's; empty: none
     bool named_falls_back = false;       ///< whether others may replace a target asked for by name
+    /// Share of its likeliest domain below which a request is of no specialist's: it is
+    /// everybody's.
+    double concentration_min = 0.4;
     EstimateOptions estimates;
 };
 
@@ -58,9 +64,26 @@ struct Plan {
     struct Step {
         std::shared_ptr<const domain::TargetSpec> target;
         std::string adapter;
+        double confidence_min = 0;  ///< a less confident answer goes to the next tier; 0: none does
+        domain::Money cost = {};    ///< estimate
+        std::chrono::milliseconds latency{0};  ///< estimate
     };
     std::vector<Step> steps;
 };
+
+/// How likely a request is one for a specialist that was declared with example prompts.
+struct SpecialistShare {
+    std::string target;
+    std::string adapter;
+    double share = 0;
+    double least = 0.5;  ///< from here on the request is the specialist's
+};
+
+/// An adapter's name without its version: what is declared or learned of it holds for the next.
+std::string adapter_name(const std::string& adapter);
+
+/// Whether any answer of this target may be asked for its confidence.
+bool measures_confidence(const domain::TargetSpec& target) noexcept;
 
 /// Resolves the name in a request. `known` are the targets' ids.
 /// Errors: not_found (model_not_found), naming some that exist.
@@ -74,7 +97,8 @@ Result<void> authorise(const domain::Caller& caller, const domain::TargetSpec& t
 
 /// Pure, given what the estimates hold. Excludes what the permit, the key, the capabilities,
 /// context, budget, latency limit or health rule out, and orders the rest: specialists on this
-/// device whose estimate clears their threshold, then by score (quality minus weighted shares of
+/// device whose estimate clears their threshold (in their field, or by their share where they were
+/// declared with prompts), then by score (quality minus weighted shares of
 /// cost and latency). Without `estimates` declared qualities count. A target asked for by name is
 /// the only step, one meant by an alias the first. `explanation` is filled also on errors. When
 /// nothing is left, the error is that of the candidates that came furthest: denied (nothing
@@ -83,14 +107,16 @@ Result<void> authorise(const domain::Caller& caller, const domain::TargetSpec& t
 /// limit), unavailable (all are down; with retry_after).
 Result<Plan> plan(const policy::ClearedRequest& cleared, const Wanted& wanted,
                   const std::vector<TargetView>& targets, const Options& options,
-                  domain::Decision& explanation, const Estimates* estimates = nullptr);
+                  domain::Decision& explanation, const Estimates* estimates = nullptr,
+                  std::span<const SpecialistShare> shares = {});
 
 /// Live latency and circuit breaker per target.
 class Health {
 public:
     Health(const Options& options, Clock& clock);
 
-    /// Fills availability and latency of a view.
+    /// Fills availability and latency of a view: what was measured, and the more it is out of date
+    /// the more what is declared.
     void look(TargetView& view) const;
     /// Takes the right to one trial when the circuit is half open; true when the attempt may go
     /// ahead.
@@ -105,6 +131,7 @@ private:
     struct State {
         double first_token_ms = 0;
         double token_ms = 0;
+        MonoTime measured{};
         std::uint32_t samples = 0;
         std::uint32_t failures = 0;  // consecutive
         MonoTime open_until{};
@@ -112,6 +139,7 @@ private:
     };
     std::uint32_t failures_to_open_;
     std::chrono::milliseconds open_for_;
+    std::chrono::milliseconds latency_half_life_;
     Clock& clock_;
     mutable std::mutex mutex_;
     std::map<std::string, State, std::less<>> states_;

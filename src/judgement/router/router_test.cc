@@ -373,5 +373,19 @@ TEST_F(HealthTest, LatencyIsAMovingAverage) {
     EXPECT_DOUBLE_EQ(seen.token_ms, 100);
 }
 
+TEST_F(HealthTest, AMeasurementThatNobodyRenewsIsForgotten) {
+    health_.succeeded("a", seconds(9), seconds(10), 2);
+    const auto first_token = [&] {
+        TargetView seen = view("a", Tier::t1);
+        health_.look(seen);
+        return seen.first_token_ms;
+    };
+    EXPECT_DOUBLE_EQ(first_token(), 9000);
+    clock_.advance(options_.latency_half_life);
+    EXPECT_NEAR(first_token(), 4550, 1);  // half way back to the declared 100
+    clock_.advance(20 * options_.latency_half_life);
+    EXPECT_NEAR(first_token(), 100, 1);
+}
+
 }  // namespace
 }  // namespace molly::router

@@ -1,0 +1,128 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "router/internal/weighed.h"
+
+namespace molly::router {
+namespace {
+
+using std::chrono::milliseconds;
+
+Error denied(const policy::ClearedRequest& cleared, const std::string& words) {
+    const policy::Permit& permit = cleared.permit();
+    return Error(ErrorCode::denied,
+                 fmt::format("no target is permitted for this content: rule {} permits {}, places: "
+                             "{}. {}. Declare a target there, or a class, residency or key that "
+                             "permits one of these",
+                             permit.rule(), to_string(permit.tiers()),
+                             to_string(permit.residency()), words))
+        .reason("no_target_permitted")
+        .italian(fmt::format("nessuna destinazione è permessa per questo contenuto: la regola {} "
+                             "permette {}, luoghi: {}. {}. Dichiarare una destinazione lì, oppure "
+                             "una classe, residenza o chiave che ne permetta una",
+                             permit.rule(), to_string(permit.tiers()),
+                             to_string(permit.residency()), words));
+}
+
+Error context_exceeded(const policy::ClearedRequest& cleared, const std::vector<Weighed>& weighed) {
+    std::uint32_t largest = 0;
+    for (const Weighed& one : weighed) {
+        if (one.stage == Stage::context)
+            largest = std::max(largest, one.view->spec->capabilities.context_tokens_max);
+    }
+    const std::uint32_t needed = cleared.annotated().capability.context_tokens;
+    return Error(
+               ErrorCode::invalid_request,
+               fmt::format("the request has about {} tokens and the largest permitted context has "
+                           "{}; shorten it, or set truncation",
+                           needed, largest))
+        .reason("context_length_exceeded")
+        .param("messages")
+        .italian(fmt::format("la richiesta ha circa {} token e il contesto più grande permesso ne "
+                             "ha {}; accorciarla, o permettere il troncamento",
+                             needed, largest));
+}
+
+Error all_down(const std::vector<Weighed>& weighed, const std::string& words) {
+    milliseconds soonest = milliseconds::max();
+    for (const Weighed& one : weighed) {
+        if (one.stage == Stage::health) soonest = std::min(soonest, one.view->retry_after);
+    }
+    return Error(ErrorCode::unavailable, fmt::format("every permitted target is down: {}", words))
+        .reason("targets_down")
+        .retry_after(
+            std::max(std::chrono::seconds(1), std::chrono::ceil<std::chrono::seconds>(soonest)))
+        .italian(fmt::format("ogni destinazione permessa è fuori servizio: {}", words));
+}
+
+}  // namespace
+
+Error nothing_left(const policy::ClearedRequest& cleared, const std::vector<Weighed>& weighed,
+                   Stage furthest, const std::string& words) {
+    const auto plain = [&](ErrorCode code, std::string_view english, std::string_view italian) {
+        return Error(code, fmt::format("{}: {}", english, words))
+            .italian(fmt::format("{}: {}", italian, words));
+    };
+    switch (furthest) {
+        case Stage::permit:
+            return denied(cleared, words);
+        case Stage::adapter:
+            return plain(ErrorCode::not_found, "no permitted target has this adapter",
+                         "nessuna destinazione permessa ha questo adattatore")
+                .reason("model_not_found")
+                .param("model");
+        case Stage::capability:
+            return plain(ErrorCode::unsupported, "no permitted target can do this",
+                         "nessuna destinazione permessa sa farlo");
+        case Stage::context:
+            return context_exceeded(cleared, weighed);
+        case Stage::cost:
+            return plain(ErrorCode::exhausted, "every permitted target is over the cost limit",
+                         "ogni destinazione permessa supera il limite di costo")
+                .reason("cost_limit");
+        case Stage::latency:
+            return plain(ErrorCode::deadline_exceeded,
+                         "every permitted target is over the latency limit",
+                         "ogni destinazione permessa supera il limite di latenza")
+                .reason("latency_limit");
+        case Stage::health:
+            return all_down(weighed, words);
+        case Stage::other_asked:
+        case Stage::admitted:
+            break;
+    }
+    return Error(ErrorCode::unavailable,
+                 "no target is configured; declare one in [[targets]], or a model for the engine")
+        .italian(
+            "nessuna destinazione è configurata; dichiararne una in [[targets]], o un modello "
+            "per il motore");
+}
+
+Result<void> authorise(const domain::Caller& caller, const domain::TargetSpec& target,
+                       const std::string& adapter) {
+    if (!caller.tiers.contains(target.tier)) {
+        return fail(Error(ErrorCode::denied,
+                          fmt::format("key {} reaches {}; target {} is {}", caller.key_id,
+                                      to_string(caller.tiers), target.id, to_string(target.tier)))
+                        .reason("tier_not_in_scope")
+                        .italian(fmt::format("la chiave {} raggiunge {}; la destinazione {} è {}",
+                                             caller.key_id, to_string(caller.tiers), target.id,
+                                             to_string(target.tier))));
+    }
+    const std::vector<std::string>& models = caller.models;
+    // An adapter's name stands for all of its versions.
+    const std::string name = adapter_name(adapter);
+    const auto covers = [&](const std::string& model) {
+        return model == target.id || (!adapter.empty() && (model == target.id + "/" + adapter ||
+                                                           model == target.id + "/" + name));
+    };
+    if (models.empty() || std::any_of(models.begin(), models.end(), covers)) return {};
+    return fail(Error(ErrorCode::denied,
+                      fmt::format("key {} may use only {}", caller.key_id, fmt::join(models, ", ")))
+                    .reason("model_not_in_scope")
+                    .italian(fmt::format("la chiave {} può usare solo {}", caller.key_id,
+                                         fmt::join(models, ", "))));
+}
+
+}  // namespace molly::router
