@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "annotate/internal/inspector.h"
+#include "annotate/specialists.h"
 #include "profile/classifier.h"
 
 namespace molly::annotate {
@@ -36,16 +37,6 @@ domain::CapabilityProfile profile_of(const Request& request) {
             profile.images = profile.images || part.kind == domain::Part::Kind::image;
     }
     return profile;
-}
-
-/// What the caller asks now: the last turn of a user, or what there is instead. Empty: nothing.
-std::string asked_text(const Request& request) {
-    const auto last = std::find_if(
-        request.messages.rbegin(), request.messages.rend(),
-        [](const domain::Message& message) { return message.role == domain::Role::user; });
-    if (last != request.messages.rend()) return text_of(*last);
-    if (!request.prompt.empty()) return request.prompt.text();
-    return request.inputs.empty() ? std::string() : request.inputs.front().text();
 }
 
 void classify(const profile::Classifier& classifier, const Request& request,

@@ -100,7 +100,7 @@ public:
     }
 
     std::string end(const domain::Response& response) override {
-        std::string out = chunk({}, {}, finish_of(response.finish));
+        std::string out = chunk({}, {}, finish_of(response.finish), response.caveat);
         if (envelope_.usage_in_stream) {
             out += head_;
             out += R"(],"usage":)";
@@ -120,7 +120,7 @@ public:
 
 private:
     std::string chunk(std::string_view text, const std::vector<domain::TokenLogprob>& logprobs,
-                      std::string_view finish) {
+                      std::string_view finish, std::string_view caveat = {}) {
         std::string out = head_;
         JsonText json(out);
         json.open().field("index", 0).field("text", text).key("logprobs");
@@ -133,7 +133,7 @@ private:
         }
         json.close();
         out += ']';
-        if (!finish.empty()) append_extensions(json, envelope_);
+        if (!finish.empty()) append_extensions(json, envelope_, caveat);
         out += envelope_.usage_in_stream ? ",\"usage\":null}\n\n" : "}\n\n";
         return out;
     }
@@ -176,7 +176,7 @@ std::string encode_openai_completion(const Envelope& envelope, const domain::Res
     append_logprobs_arrays(json, response.logprobs, code_points(prompt));
     json.field("finish_reason", finish_of(response.finish)).close().close_array().key("usage");
     append_usage(json, response.usage);
-    append_extensions(json, envelope);
+    append_extensions(json, envelope, response.caveat);
     json.close();
     return out;
 }

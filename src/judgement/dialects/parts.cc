@@ -79,10 +79,11 @@ void decode_extensions(const Fields& fields, domain::Request& request) {
     });
 }
 
-void append_extensions(JsonText& json, const Envelope& envelope) {
-    if (envelope.caveat.empty() && envelope.decision.empty()) return;
+void append_extensions(JsonText& json, const Envelope& envelope, std::string_view caveat) {
+    if (caveat.empty()) caveat = envelope.caveat;
+    if (caveat.empty() && envelope.decision.empty()) return;
     json.key("molly").open();
-    if (!envelope.caveat.empty()) json.field("caveat", envelope.caveat);
+    if (!caveat.empty()) json.field("caveat", caveat);
     if (!envelope.decision.empty()) json.raw_field("explain", envelope.decision);
     json.close();
 }

@@ -1,5 +1,9 @@
 // What the router learns from judged answers, and how it is kept.
+#include <map>
+#include <tuple>
+
 #include "base/coroutine.h"
+#include "pipeline/internal/record.h"
 #include "pipeline/pipeline.h"
 
 namespace molly::pipeline {
@@ -26,6 +30,17 @@ std::vector<store::EstimateRow> stored(const std::vector<router::EstimateRow>& r
     return out;
 }
 
+/// Beside the estimates, in rows of their own bands.
+store::EstimateRow stored(const router::SureRow& row) {
+    return {.target = row.target,
+            .adapter = row.adapter,
+            .field = std::string(to_string(row.field)),
+            .band = router::band_name(row.bin),
+            .mean = row.mean,
+            .weight = row.weight,
+            .updated = row.updated};
+}
+
 }  // namespace
 
 Task<Result<void>> Pipeline::judge(domain::Trace trace, double score) {
@@ -41,9 +56,52 @@ Task<Result<void>> Pipeline::judge(domain::Trace trace, double score) {
                            .italian("a questa richiesta nessuno ha risposto"));
     }
     CO_TRY_DO(co_await parts_.store.put_feedback(trace.id, score));
-    const auto changed = parts_.estimates->learn(trace.target, trace.adapter, trace.capability,
-                                                 score, weight_of_person);
-    co_return co_await parts_.store.put_estimates(stored(changed));
+    auto changed = stored(parts_.estimates->learn(trace.target, router::adapter_name(trace.adapter),
+                                                  trace.capability, score, weight_of_person));
+    const std::optional<double> sureness =
+        trace.attempts.empty() ? std::nullopt : serving(trace).confidence;
+    if (sureness && parts_.confidences != nullptr) {
+        changed.push_back(stored(parts_.confidences->learn(
+            trace.target, router::adapter_name(trace.adapter), trace.capability.field(), *sureness,
+            score, weight_of_person)));
+    }
+    co_return co_await parts_.store.put_estimates(std::move(changed));
+}
+
+Task<Result<void>> Pipeline::learn_confidence(std::vector<router::SureRow> seen) {
+    if (parts_.confidences == nullptr) co_return fail(learns_nothing());
+    std::vector<store::EstimateRow> changed;
+    for (const router::SureRow& row : seen) {
+        const double sureness = (row.bin + 0.5) / router::Confidences::bins;
+        changed.push_back(
+            stored(parts_.confidences->learn(row.target, router::adapter_name(row.adapter),
+                                             row.field, sureness, row.mean, row.weight)));
+    }
+    co_return co_await parts_.store.put_estimates(std::move(changed));
+}
+
+std::vector<router::SureRow> Pipeline::confidences() const {
+    return parts_.confidences == nullptr ? std::vector<router::SureRow>()
+                                         : parts_.confidences->rows();
+}
+
+std::vector<Pipeline::Line> Pipeline::lines(double precision) const {
+    std::map<std::tuple<std::string, std::string, std::optional<domain::Field>>, double> judged;
+    for (const router::SureRow& row : confidences()) {
+        judged[{row.target, row.adapter, std::nullopt}] += row.weight;
+        judged[{row.target, row.adapter, row.field}] += row.weight;
+    }
+    std::vector<Line> lines;
+    for (const auto& [key, evidence] : judged) {
+        const auto& [target, adapter, field] = key;
+        lines.push_back(
+            {.target = target,
+             .adapter = adapter,
+             .field = field,
+             .evidence = evidence,
+             .threshold = parts_.confidences->choose(target, adapter, field, precision)});
+    }
+    return lines;
 }
 
 Task<Result<void>> Pipeline::learn(std::vector<router::EstimateRow> seen) {

@@ -1,7 +1,10 @@
 #include "pipeline/pipeline.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "base/coroutine.h"
 #include "base/log.h"
@@ -21,6 +24,45 @@ std::string fingerprint_key(const std::string& conversation_key) {
     return {key.begin(), key.end()};
 }
 
+/// The adapters of declared specialists that the target has.
+std::vector<std::string> specialists_of(const targets::Target& target) {
+    std::vector<std::string> names;
+    for (const domain::Specialist& one : target.spec().specialists) {
+        const bool known = std::find(names.begin(), names.end(), one.adapter) != names.end();
+        if (!known && !one.adapter.empty() && target.adapter(one.adapter))
+            names.push_back(one.adapter);
+    }
+    return names;
+}
+
+/// What a request costs at most when every answer that may be rejected is.
+struct Cascade {
+    std::uint32_t answers = 0;
+    domain::Money cost;
+};
+
+Cascade cascade_of(const router::Plan& plan) {
+    Cascade cascade;
+    std::optional<domain::Tier> reached;
+    for (const router::Plan::Step& step : plan.steps) {
+        if (reached && step.target->tier <= *reached) continue;
+        ++cascade.answers;
+        cascade.cost += step.cost;
+        reached = step.target->tier;
+        if (!(step.confidence_min > 0)) break;
+    }
+    return cascade;
+}
+
+/// Says of the candidates that cost more than `room` that the key's budget has less left.
+void leave_out(domain::Decision& decision, domain::Money room) {
+    for (domain::Candidate& one : decision.candidates) {
+        if (!one.excluded_by.empty() || one.cost <= room) continue;
+        one.excluded_by = fmt::format("it would cost about {} and the key's budget has less left",
+                                      to_string(one.cost));
+    }
+}
+
 }  // namespace
 
 Pipeline::Pipeline(Parts parts, Options options)
@@ -34,8 +76,10 @@ Pipeline::Pipeline(Parts parts, Options options)
     use({.annotator = {std::shared_ptr<void>(), &parts_.annotator},
          .policy = {std::shared_ptr<void>(), &parts_.policy},
          .hash = {}});
-    for (const targets::Target* target : parts_.targets)
+    for (const targets::Target* target : parts_.targets) {
         names_.push_back(target->spec().id);
+        measures_confidence_ = measures_confidence_ || router::measures_confidence(target->spec());
+    }
 }
 
 Pipeline::~Pipeline() = default;
@@ -66,7 +110,10 @@ Task<Result<Answered>> Pipeline::run(domain::Request request, const members::Key
     }
     Attempts attempts(parts_, *prepared, *maps_, sink, trace);
     Result<Outcome> outcome = co_await attempts.run();
-    if (outcome) label_answer(trace, prepared->cleared->request(), outcome->response);
+    if (outcome) {
+        trace.caveat = outcome->response.caveat;
+        label_answer(trace, prepared->cleared->request(), outcome->response);
+    }
     note_outcome(trace, outcome ? nullptr : &outcome.error(), attempts.begun());
     co_return co_await record(std::move(trace), arrived, &*prepared, std::move(outcome));
 }
@@ -94,12 +141,16 @@ Result<Prepared> Pipeline::place(domain::Request request, domain::Trace& trace,
     trace.signals = annotated.signals;
     trace.declassified = annotated.declassified;
     trace.capability = annotated.capability;
+    // Confidence is read from them; a caller who did not ask for them gets none.
+    if (measures_confidence_ && annotated.request.operation != domain::Operation::embed)
+        annotated.request.sampling.logprobs = true;
+    const auto shares = shares_of(annotated.request);
     TRY(const router::Wanted wanted, router::resolve_model(model, names_, parts_.routing));
     TRY(policy::ClearedRequest cleared, rules->policy->clear(std::move(annotated)));
     const std::string adapter =
         wanted.adapter.empty() ? cleared.request().extensions.adapter : wanted.adapter;
     auto planned = router::plan(cleared, wanted, views(adapter), parts_.routing, trace.decision,
-                                parts_.estimates);
+                                parts_.estimates, shares);
     if (!planned)
         return fail(tell_adapters(std::move(planned).error(), adapter, cleared.request().caller));
     router::Plan plan = *std::move(planned);
@@ -110,16 +161,53 @@ Result<Prepared> Pipeline::place(domain::Request request, domain::Trace& trace,
     return prepared;
 }
 
+std::vector<router::SpecialistShare> Pipeline::shares_of(const domain::Request& request) const {
+    std::vector<router::SpecialistShare> out;
+    if (parts_.specialists == nullptr) return out;
+    const std::vector<double> shares = parts_.specialists->shares(request);
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+        const annotate::SpecialistPrompts& one = parts_.specialists->declared()[i];
+        out.push_back({.target = one.target,
+                       .adapter = one.adapter,
+                       .share = shares[i],
+                       .least = one.share_min});
+    }
+    return out;
+}
+
+/// Room for the dearest answer; where answers may be rejected, for one on each tier, if the key has
+/// as much. A budget that has less keeps the steps that it has room for.
 Result<void> Pipeline::reserve(Prepared& prepared, const members::Key& key,
-                               const domain::Trace& trace) const {
+                               domain::Trace& trace) const {
     const std::uint64_t tokens =
         std::uint64_t{trace.capability.prompt_tokens} + trace.capability.answer_tokens;
-    domain::Money dearest;
-    for (const domain::Candidate& candidate : trace.decision.candidates) {
-        if (candidate.excluded_by.empty()) dearest = std::max(dearest, candidate.cost);
+    std::vector<router::Plan::Step>& steps = prepared.plan.steps;
+    std::set<domain::Money> costs;
+    for (const router::Plan::Step& step : steps)
+        costs.insert(step.cost);
+    const Cascade cascade = cascade_of(prepared.plan);
+    if (cascade.answers > 1) {
+        auto room = parts_.members.reserve(key, tokens * cascade.answers,
+                                           std::max(*costs.rbegin(), cascade.cost));
+        if (room) {
+            prepared.reservation = *std::move(room);
+            return {};
+        }
+        prepared.escalates = false;
     }
-    TRY(prepared.reservation, parts_.members.reserve(key, tokens, dearest));
-    return {};
+    std::optional<Error> refused;
+    for (auto cost = costs.rbegin(); cost != costs.rend(); ++cost) {
+        auto room = parts_.members.reserve(key, tokens, *cost);
+        if (room) {
+            prepared.reservation = *std::move(room);
+            std::erase_if(steps, [&](const auto& step) { return step.cost > *cost; });
+            leave_out(trace.decision, *cost);
+            return {};
+        }
+        if (!refused) refused = std::move(room).error();
+        if (refused->code() != ErrorCode::exhausted) break;
+    }
+    return fail(*std::move(refused));
 }
 
 /// What an answer says for the first time raises the label under which it is kept, and which sticks
@@ -238,6 +326,7 @@ std::vector<router::TargetView> Pipeline::views(const std::string& adapter) cons
         views[i].spec = parts_.targets[i]->shared_spec();
         views[i].queue_depth = parts_.targets[i]->queue_depth();
         if (!adapter.empty() && parts_.targets[i]->adapter(adapter)) views[i].adapters = {adapter};
+        if (adapter.empty()) views[i].adapters = specialists_of(*parts_.targets[i]);
         parts_.health.look(views[i]);
     }
     return views;

@@ -8,6 +8,7 @@
 
 #include "annotate/annotate.h"
 #include "annotate/fingerprint.h"
+#include "annotate/specialists.h"
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/result.h"
@@ -16,6 +17,7 @@
 #include "domain/trace.h"
 #include "members/members.h"
 #include "policy/policy_engine.h"
+#include "router/confidence.h"
 #include "router/router.h"
 #include "store/store.h"
 #include "targets/target.h"
@@ -78,6 +80,9 @@ struct Parts {
     Clock& clock;
     std::string conversation_key;            ///< secret, for the keyed hash of first turns
     router::Estimates* estimates = nullptr;  ///< null: declared qualities count, nothing is learned
+    const annotate::Specialists* specialists = nullptr;  ///< that were declared with prompts
+    router::Confidences* confidences =
+        nullptr;  ///< null: log-probabilities are taken at their word
 };
 
 struct Prepared;
@@ -125,6 +130,20 @@ public:
     Task<Result<void>> judge(domain::Trace trace, double score);
     /// Adds what an evaluation or an imported table says. Errors: unsupported, exhausted.
     Task<Result<void>> learn(std::vector<router::EstimateRow> seen);
+    /// Adds judged answers with their confidence. Errors: as learn.
+    Task<Result<void>> learn_confidence(std::vector<router::SureRow> seen);
+    /// What judged answers say of each target's confidence.
+    std::vector<router::SureRow> confidences() const;
+    /// Where to draw the line for answers that are good at least as often as `precision`, for each
+    /// target and adapter of which something was judged, over all fields and for each.
+    struct Line {
+        std::string target;
+        std::string adapter;
+        std::optional<domain::Field> field;  ///< nothing: all
+        double evidence = 0;
+        std::optional<router::Threshold> threshold;  ///< nothing: too little was judged, or too bad
+    };
+    std::vector<Line> lines(double precision) const;
     /// Everything that was learned of targets.
     std::vector<router::EstimateRow> estimates() const;
 
@@ -133,14 +152,15 @@ public:
     std::string_view third_parties() const;
 
     const std::vector<targets::Target*>& targets() const noexcept { return parts_.targets; }
-    /// The targets as the router sees them now, with `adapter` where they have it.
+    /// The targets as the router sees them now, with `adapter` where they have it; without one,
+    /// with those of their declared specialists.
     std::vector<router::TargetView> views(const std::string& adapter = {}) const;
 
 private:
     enum class Memory : std::uint8_t { keep, leave };
     Result<Prepared> place(domain::Request request, domain::Trace& trace, Memory memory) const;
-    Result<void> reserve(Prepared& prepared, const members::Key& key,
-                         const domain::Trace& trace) const;
+    std::vector<router::SpecialistShare> shares_of(const domain::Request& request) const;
+    Result<void> reserve(Prepared& prepared, const members::Key& key, domain::Trace& trace) const;
     bool detects() const;
     Error tell_adapters(Error refusal, const std::string& adapter,
                         const domain::Caller& caller) const;
@@ -152,6 +172,7 @@ private:
     Parts parts_;
     Options options_;
     std::vector<std::string> names_;  // of the targets
+    bool measures_confidence_ = false;
     std::atomic<std::shared_ptr<const Rules>> rules_;
     annotate::Fingerprinter fingerprinter_;
     std::unique_ptr<LoweredConversations> lowered_;

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "app/config_reader.h"
+#include "app/config_specialists.h"
 #include "app/default_config.inc"
 #include "seal/seal.h"
 
@@ -80,6 +81,7 @@ void read_engine(Reader in, LocalEngine& engine) {
     engine.limits.adapter_route =
         together ? engine::AdapterRoute::automatic : engine::AdapterRoute::one_at_a_time;
     in.read("quality", engine.target.quality, 0, 1);
+    in.read("confidence_min", engine.target.confidence_min, 0, 1);
     in.read("jurisdiction", engine.target.jurisdiction);
     std::vector<std::string> boundaries;
     in.read("boundaries", boundaries);
@@ -319,6 +321,7 @@ void check_target(Reader& in, const domain::TargetSpec& spec, const Config& conf
         in.fault("name", fmt::format("\"{}\" is declared twice", spec.id),
                  fmt::format("\"{}\" è dichiarato due volte", spec.id));
     }
+    check_confidence(in, spec.confidence_min, spec);
     if (!in.has("tier")) {
         in.fault("tier", "say who controls it: T1 (this network), T2 (yours, remote), T3",
                  "indicare chi lo controlla: T1 (questa rete), T2 (tuo, remoto), T3");
@@ -356,6 +359,7 @@ void read_target(Reader in, Config& config) {
     in.read_price("price_answer", spec->prices.per_answer_token);
     read_capabilities(in, spec->capabilities);
     in.read("quality", spec->quality, 0, 1);
+    in.read("confidence_min", spec->confidence_min, 0, 1);
     in.read("first_token_ms", spec->first_token, hour_ms);
     in.read("tokens_per_second", spec->tokens_per_second, 0.01, 1e6);
     in.read("connect_timeout_ms", spec->connect_timeout, 600'000);
@@ -409,6 +413,7 @@ void read_root(Reader in, Config& config) {
     if (auto section = in.section("routing")) read_routing(*section, config.routing);
     for (Reader& target : in.list("target"))
         read_target(target, config);
+    read_specialists(in, config);
     config.labels.detect.outside =
         std::any_of(config.targets.begin(), config.targets.end(),
                     [](const auto& target) { return target->tier == domain::Tier::t3; });

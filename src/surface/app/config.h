@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "annotate/annotate.h"
+#include "annotate/specialists.h"
 #include "base/log.h"
 #include "base/result.h"
 #include "domain/target.h"
@@ -44,6 +45,8 @@ struct Config {
     router::Options routing;
     pipeline::Options pipeline;
     std::vector<std::shared_ptr<const domain::TargetSpec>> targets;
+    std::vector<annotate::SpecialistPrompts>
+        specialists;  ///< those that were declared with prompts
     LogLevel log_level = LogLevel::info;
     std::string rules_hash;  ///< of the labels, detect and policy tables: eight bytes, hex
 };

@@ -221,11 +221,23 @@ Result<void> House::open_targets() {
 /// What was learned of targets before; rows that mean nothing any more are left where they are.
 Result<void> House::open_estimates() {
     estimates_ = std::make_unique<router::Estimates>(config_.routing.estimates, system_clock());
+    confidences_ = std::make_unique<router::Confidences>(config_.routing.estimates, system_clock());
     TRY(const std::vector<store::EstimateRow> stored, store_->estimates());
     std::vector<router::EstimateRow> rows;
+    std::vector<router::SureRow> sure;
     for (const store::EstimateRow& row : stored) {
         const auto field = domain::field_from(row.field);
         const auto band = domain::band_from(row.band);
+        const auto bin = router::bin_from(row.band);
+        if (field && bin) {
+            sure.push_back({.target = row.target,
+                            .adapter = row.adapter,
+                            .field = *field,
+                            .bin = *bin,
+                            .mean = row.mean,
+                            .weight = row.weight,
+                            .updated = row.updated});
+        }
         if (!field || !band) continue;
         rows.push_back({.target = row.target,
                         .adapter = row.adapter,
@@ -236,6 +248,7 @@ Result<void> House::open_estimates() {
                         .updated = row.updated});
     }
     estimates_->load(rows);
+    confidences_->load(sure);
     return {};
 }
 
@@ -254,7 +267,9 @@ Result<void> House::open_pipeline(const HouseNeeds& needs) {
                           .metrics = metrics_,
                           .clock = system_clock(),
                           .conversation_key = vault.derive("conversations"),
-                          .estimates = estimates_.get()};
+                          .estimates = estimates_.get(),
+                          .specialists = specialists_.get(),
+                          .confidences = confidences_.get()};
     config_.pipeline.fingerprints_above = config_.labels.default_class;
     pipeline_ = std::make_unique<pipeline::Pipeline>(std::move(parts), config_.pipeline);
     pipeline_->use({.annotator = annotator_, .policy = policy_, .hash = config_.rules_hash});
@@ -290,6 +305,7 @@ Result<std::unique_ptr<House>> House::open(Config config, const Places& places, 
     house->policy_ = std::make_shared<const policy::PolicyEngine>(house->config_.policy);
     house->health_ = std::make_unique<router::Health>(house->config_.routing, system_clock());
     TRY_DO(house->open_estimates());
+    TRY(house->specialists_, annotate::Specialists::make(house->config_.specialists));
     house->connector_ = net::make_connector();
     TRY(house->registry_, adapters::Registry::open(places.data));
     TRY_DO(house->open_engine(needs));

@@ -74,6 +74,8 @@ private:
     std::shared_ptr<const policy::PolicyEngine> policy_;
     std::unique_ptr<router::Health> health_;
     std::unique_ptr<router::Estimates> estimates_;
+    std::unique_ptr<router::Confidences> confidences_;
+    std::unique_ptr<annotate::Specialists> specialists_;
     std::unique_ptr<net::Connector> connector_;
     std::unique_ptr<engine::Engine> engine_;
     std::unique_ptr<adapters::Registry> registry_;

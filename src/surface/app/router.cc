@@ -18,6 +18,7 @@ struct RouterOptions {
     std::string file;
     std::string mode;
     std::string sensitivity;
+    std::string precision = "0.9";
 };
 
 std::string text_at(const json::value& value, std::string_view key) {
@@ -106,6 +107,56 @@ Result<void> import(const General& general, const RouterOptions& options) {
     return {};
 }
 
+double number_at(const json::value& value, std::string_view key) {
+    const json::object* object = value.if_object();
+    const json::value* found = object == nullptr ? nullptr : object->if_contains(key);
+    return found != nullptr && found->is_number() ? found->to_number<double>() : -1;
+}
+
+/// Where judged answers draw the line for a wanted precision, as lines for the configuration.
+Result<void> calibrate(const General& general, const RouterOptions& options) {
+    const Terminal& terminal = general.terminal;
+    TRY(const auto api, open_api(find_places(general.places), terminal, ApiOptions()));
+    TRY(const std::string body,
+        body_of(api->call("GET", "/molly/v1/priors?precision=" + options.precision)));
+    if (terminal.json) {
+        terminal.line(body);
+        return {};
+    }
+    TRY(const json::value parsed, parse_json(body));
+    const json::array lines = list_at(parsed, "lines");
+    if (lines.empty()) {
+        terminal.note(terminal.say(
+            "no answer with a confidence was judged yet: set confidence_min somewhere, then "
+            "`molly router feedback`, or `molly router import`",
+            "nessuna risposta con una sicurezza è stata giudicata: impostare confidence_min, poi "
+            "`molly router feedback`, oppure `molly router import`"));
+        return {};
+    }
+    std::vector<std::vector<std::string>> rows;
+    rows.push_back(terminal.words({{"target", "destinazione"},
+                                   {"adapter", "adattatore"},
+                                   {"domain", "dominio"},
+                                   {"confidence_min", "confidence_min"},
+                                   {"right", "giuste"},
+                                   {"at least", "almeno"},
+                                   {"accepted", "accettate"},
+                                   {"judged", "giudicate"}}));
+    for (const json::value& line : lines) {
+        const bool found = number_at(line, "confidence_min") >= 0;
+        const auto number = [&](std::string_view key) {
+            return found ? fmt::format("{:.2f}", number_at(line, key)) : std::string("-");
+        };
+        const std::string field = text_at(line, "field");
+        rows.push_back({text_at(line, "target"), text_at(line, "adapter"),
+                        field.empty() ? std::string(terminal.say("all", "tutti")) : field,
+                        number("confidence_min"), number("precision"), number("precision_lower"),
+                        number("accepted"), fmt::format("{:.0f}", number_at(line, "evidence"))});
+    }
+    terminal.table(rows);
+    return {};
+}
+
 json::object question_of(const RouterOptions& options) {
     json::object extensions;
     if (!options.mode.empty()) extensions["mode"] = options.mode;
@@ -177,8 +228,20 @@ void add_router(Command& root) {
         .argument("thumb", options->thumb, {"up or down", "up o down"})
         .run([&general, options] { return finish(general, feedback(general, *options)); });
     command
-        .add("import", {"Learn from lines of JSON: target, adapter, field, band, mean, weight",
-                        "Apprende da righe JSON: target, adapter, field, band, mean, weight"})
+        .add("calibrate",
+             {"Where to draw the line below which an answer goes to the next tier",
+              "Dove mettere la soglia sotto cui una risposta passa al livello successivo"})
+        .option("--precision", options->precision,
+                {"share of accepted answers that must be good (0.9)",
+                 "quota di risposte accettate che devono essere buone (0.9)"})
+        .examples({"  molly router calibrate --precision 0.95\n",
+                   "  molly router calibrate --precision 0.95\n"})
+        .run([&general, options] { return finish(general, calibrate(general, *options)); });
+    command
+        .add("import", {"Learn from lines of JSON: target, adapter, field, and band, mean, weight "
+                        "of an evaluation or confidence, score of an answer",
+                        "Apprende da righe JSON: target, adapter, field, e band, mean, weight di "
+                        "una valutazione o confidence, score di una risposta"})
         .argument("file", options->file, {"the table", "la tabella"})
         .run([&general, options] { return finish(general, import(general, *options)); });
 }

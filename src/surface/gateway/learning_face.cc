@@ -1,5 +1,6 @@
 #include "gateway/learning_face.h"
 
+#include <cstdlib>
 #include <optional>
 #include <utility>
 
@@ -98,7 +99,36 @@ Result<router::EstimateRow> row_of(const json::value& value, std::size_t number)
                                .updated = {}};
 }
 
-Result<std::vector<router::EstimateRow>> rows_of(const Exchange& exchange) {
+/// What is imported: estimates, and judged answers with their confidence.
+struct Imported {
+    std::vector<router::EstimateRow> estimates;
+    std::vector<router::SureRow> confidences;
+};
+
+/// A judged answer: target, adapter, field, confidence, score.
+Result<router::SureRow> sure_row_of(const json::value& value, std::size_t number) {
+    const json::object* object = value.if_object();
+    const auto field = domain::field_from(text_at(object, "field"));
+    const auto sureness = number_at(object, "confidence");
+    const auto score = number_at(object, "score");
+    const std::string target = text_at(object, "target");
+    const bool sound = field && sureness && score && !target.empty() && *sureness >= 0 &&
+                       *sureness <= 1 && *score >= 0 && *score <= 1;
+    if (!sound) {
+        return fail(bad_field(fmt::format("rows[{}]", number),
+                              "needs target, field, confidence and score (0 to 1)",
+                              "vuole target, field, confidence e score (da 0 a 1)"));
+    }
+    return router::SureRow{.target = target,
+                           .adapter = text_at(object, "adapter"),
+                           .field = *field,
+                           .bin = router::bin_of(*sureness),
+                           .mean = *score,
+                           .weight = number_at(object, "weight").value_or(1),
+                           .updated = {}};
+}
+
+Result<Imported> rows_of(const Exchange& exchange) {
     TRY(const json::value parsed, parse_json(exchange.request.body, exchange.options.json));
     const json::object* body = parsed.if_object();
     const json::value* list = body == nullptr ? nullptr : body->if_contains("rows");
@@ -106,20 +136,49 @@ Result<std::vector<router::EstimateRow>> rows_of(const Exchange& exchange) {
         return fail(bad_field("rows", "a list of at most 100000 rows is needed",
                               "serve una lista di al massimo 100000 righe"));
     }
-    std::vector<router::EstimateRow> rows;
+    Imported imported;
+    std::size_t number = 0;
     for (const json::value& value : list->get_array()) {
-        TRY(router::EstimateRow row, row_of(value, rows.size()));
-        rows.push_back(std::move(row));
+        const json::object* object = value.if_object();
+        if (object != nullptr && object->contains("confidence")) {
+            TRY(router::SureRow row, sure_row_of(value, number));
+            imported.confidences.push_back(std::move(row));
+        } else {
+            TRY(router::EstimateRow row, row_of(value, number));
+            imported.estimates.push_back(std::move(row));
+        }
+        ++number;
     }
-    return rows;
+    return imported;
 }
 
 Task<Result<std::size_t>> add(Exchange& exchange) {
     if (!exchange.key.scope.admin) co_return fail(admins_only());
-    CO_TRY(std::vector<router::EstimateRow> rows, rows_of(exchange));
-    const std::size_t count = rows.size();
-    CO_TRY_DO(co_await exchange.parts.pipeline.learn(std::move(rows)));
+    CO_TRY(Imported rows, rows_of(exchange));
+    const std::size_t count = rows.estimates.size() + rows.confidences.size();
+    if (!rows.estimates.empty())
+        CO_TRY_DO(co_await exchange.parts.pipeline.learn(std::move(rows.estimates)));
+    if (!rows.confidences.empty())
+        CO_TRY_DO(co_await exchange.parts.pipeline.learn_confidence(std::move(rows.confidences)));
     co_return count;
+}
+
+json::array lines_of(const Exchange& exchange, double precision) {
+    json::array out;
+    for (const pipeline::Pipeline::Line& line : exchange.parts.pipeline.lines(precision)) {
+        json::object one{{"target", line.target},
+                         {"adapter", line.adapter},
+                         {"field", line.field ? std::string(to_string(*line.field)) : ""},
+                         {"evidence", line.evidence}};
+        if (line.threshold) {
+            one["confidence_min"] = line.threshold->confidence_min;
+            one["precision"] = line.threshold->precision;
+            one["precision_lower"] = line.threshold->lower;
+            one["accepted"] = line.threshold->accepted;
+        }
+        out.push_back(std::move(one));
+    }
+    return out;
 }
 
 }  // namespace
@@ -151,6 +210,28 @@ Task<void> list_priors(Exchange& exchange) {
     }
     json::object out;
     out["rows"] = std::move(rows);
+    json::array confidences;
+    for (const router::SureRow& row : exchange.parts.pipeline.confidences()) {
+        confidences.push_back(json::object{{"target", row.target},
+                                           {"adapter", row.adapter},
+                                           {"field", std::string(to_string(row.field))},
+                                           {"from", row.bin / double{router::Confidences::bins}},
+                                           {"mean", row.mean},
+                                           {"weight", row.weight},
+                                           {"updated", to_time(row.updated)}});
+    }
+    out["confidences"] = std::move(confidences);
+    if (const std::string wanted = query_value(exchange.request.query, "precision");
+        !wanted.empty()) {
+        const double precision = std::strtod(wanted.c_str(), nullptr);
+        if (!(precision > 0 && precision < 1)) {
+            const Error error =
+                bad_field("precision", "must be between 0 and 1", "deve essere fra 0 e 1");
+            co_await exchange.send_error(error);
+            co_return;
+        }
+        out["lines"] = lines_of(exchange, precision);
+    }
     co_await exchange.send_json(to_text(json::value(std::move(out))));
 }
 

@@ -1,5 +1,6 @@
 #include "pipeline/internal/attempts.h"
 
+#include <algorithm>
 #include <tuple>
 #include <utility>
 
@@ -59,25 +60,79 @@ Attempts::Attempts(const Parts& parts, const Prepared& prepared, PlaceholderMaps
       request_(prepared.cleared->request()),
       maps_(maps),
       sink_(sink),
-      trace_(trace) {}
+      trace_(trace),
+      started_(parts.clock.now()) {}
+
+Attempts::~Attempts() = default;
 
 Task<Result<Outcome>> Attempts::run() {
-    Result<Outcome> last = fail(
-        Error(ErrorCode::unavailable,
-              "every permitted target is being tried by another request; try again in a moment")
-            .reason("targets_down")
-            .retry_after(std::chrono::seconds(1)));
-    for (const router::Plan::Step& step : prepared_.plan.steps) {
+    Error last(ErrorCode::unavailable,
+               "every permitted target is being tried by another request; try again in a moment");
+    std::ignore = std::move(last).reason("targets_down").retry_after(std::chrono::seconds(1));
+    const std::vector<Step>& steps = prepared_.plan.steps;
+    for (std::size_t at = 0; at < steps.size(); ++at) {
+        const Step& step = steps[at];
         if (auto wanted = still_wanted(); !wanted) {
-            last = fail(std::move(wanted).error());
+            last = std::move(wanted).error();
             break;
         }
+        if (held_ && (step.target->tier <= held_->tier || !in_time(step, {}))) continue;
+        if (!trace_.attempts.empty() && !affordable(step, {})) continue;
         if (!parts_.health.admit(step.target->id)) continue;
-        last = co_await attempt(step);
-        if (last || begun_ || last_word_ || is_final(last.error().code())) break;
+        auto answered = co_await attempt(step, escalates_beyond(at));
+        if (answered && *answered) co_return std::move(**answered);
+        if (answered) continue;  // it is held
+        last = std::move(answered).error();
+        if (begun_ || last_word_ || is_final(last.code())) break;
     }
-    if (last) co_return last;
-    co_return fail(naming_attempts(last.error(), trace_.attempts));
+    if (held_ && !begun_ && last.code() != ErrorCode::cancelled) co_return co_await settle();
+    co_return fail(naming_attempts(last, trace_.attempts));
+}
+
+/// The best answer that there is, although nobody is sure of it.
+Task<Result<Outcome>> Attempts::settle() {
+    trace_.attempts[held_->line].rejected = false;
+    Outcome outcome = std::move(held_->outcome);
+    outcome.response.caveat = "low_confidence";
+    begun_ = true;
+    trace_.first_token = duration_cast<microseconds>(parts_.clock.now() - started_);
+    CO_TRY_DO(co_await held_->relay->release());
+    co_return outcome;
+}
+
+/// Whether another attempt keeps the request's own limit on cost, with all that was spent before
+/// and `more` besides.
+bool Attempts::affordable(const Step& step, domain::Money more) const {
+    const auto& cost_max = request_.extensions.cost_max;
+    domain::Money spent = more + step.cost;
+    for (const domain::Attempt& line : trace_.attempts)
+        spent += line.cost;
+    return !cost_max || spent <= *cost_max;
+}
+
+/// Whether a second answer would come in time, if it were asked for after so long.
+bool Attempts::in_time(const Step& step, std::chrono::milliseconds after) const {
+    const auto& latency_max = request_.extensions.latency_max;
+    const MonoTime arrived = request_.received;
+    return !latency_max || arrived == MonoTime() ||
+           parts_.clock.now() - arrived + after + step.latency <= *latency_max;
+}
+
+bool Attempts::measures(const Step& step) const noexcept {
+    return step.confidence_min > 0 && request_.operation != domain::Operation::embed;
+}
+
+/// Whether an answer of step `at` that nobody is sure of could be replaced by one of a higher tier:
+/// where it could not, nothing is held back.
+bool Attempts::escalates_beyond(std::size_t at) const {
+    const std::vector<Step>& steps = prepared_.plan.steps;
+    const Step& step = steps[at];
+    if (!prepared_.escalates || !measures(step)) return false;
+    return std::any_of(steps.begin() + static_cast<std::ptrdiff_t>(at) + 1, steps.end(),
+                       [&](const Step& next) {
+                           return next.target->tier > step.target->tier &&
+                                  affordable(next, step.cost) && in_time(next, step.latency);
+                       });
 }
 
 Result<void> Attempts::still_wanted() const {
@@ -92,16 +147,24 @@ Result<void> Attempts::still_wanted() const {
 
 /// The step with the version that its adapter's name means now; what is promoted later does not
 /// touch this request.
-router::Plan::Step Attempts::exact(const router::Plan::Step& planned) const {
-    router::Plan::Step step = planned;
+Attempts::Step Attempts::exact(const Step& planned) const {
+    Step step = planned;
     const targets::Target* target = find(parts_.targets, step.target.get());
     if (step.adapter.empty() || target == nullptr) return step;
     if (auto version = target->adapter(step.adapter)) step.adapter = *std::move(version);
     return step;
 }
 
-Task<Result<Outcome>> Attempts::attempt(const router::Plan::Step& planned) {
-    const router::Plan::Step step = exact(planned);
+/// What the tokens say of the answer's worth; nothing where they were not told.
+std::optional<double> Attempts::confidence_in(const Step& step, const Relay& relay) const {
+    if (!measures(step)) return std::nullopt;
+    if (relay.empty()) return 0;  // to say nothing is no answer
+    return router::sureness_of(relay.logprobs());
+}
+
+/// Nothing when the answer is held.
+Task<Result<std::optional<Outcome>>> Attempts::attempt(const Step& planned, bool may_reject) {
+    const Step step = exact(planned);
     const MonoTime started = parts_.clock.now();
     Served served{
         .receipt = request_.id,
@@ -110,30 +173,67 @@ Task<Result<Outcome>> Attempts::attempt(const router::Plan::Step& planned) {
         .tier = step.target->tier,
         .model = step.adapter.empty() ? step.target->id : step.target->id + "/" + step.adapter,
         .aliased = prepared_.aliased};
-    Relay relay(sink_, std::move(served), parts_.clock, request_.stream);
+    const Relay::Manner manner{.stream = request_.stream,
+                               .release = may_reject ? Release::on_word : Release::at_once,
+                               .measures = measures(step),
+                               .hides_logprobs = !trace_.capability.logprobs};
+    auto relay = std::make_unique<Relay>(sink_, served, parts_.clock, manner);
     targets::Report report;
     trace_.attempts.push_back(line_of(step));
-    Result<domain::Response> answered = co_await dispatch(step, relay, report);
-    begun_ = relay.begun();
-    close(step, report, relay, started, answered);
+    Result<domain::Response> answered = co_await dispatch(step, *relay, report);
+    begun_ = relay->begun();
+    close(step, report, *relay, started, answered);
     if (!answered) {
         last_word_ =
-            last_word_ || relay.edge_gone() || (report.body_accepted && paid(*step.target));
+            last_word_ || relay->edge_gone() || (report.body_accepted && paid(*step.target));
         co_return fail(std::move(answered).error());
     }
+    domain::Attempt& line = trace_.attempts.back();
+    line.confidence = confidence_in(step, *relay);
+    const double worth = line.confidence ? worth_of(planned, *line.confidence) : 1;
     Outcome outcome;
-    outcome.served = relay.take_served();
-    outcome.response = relay.take_response();
+    outcome.served = std::move(served);
+    outcome.response = relay->take_response();
     outcome.response.target = step.target->id;
     outcome.response.adapter = step.adapter;
     outcome.response.model = std::move(answered->model);
     outcome.response.model_hash = std::move(answered->model_hash);
     outcome.response.embeddings = std::move(answered->embeddings);
-    outcome.response.usage = trace_.attempts.back().usage;
+    outcome.response.usage = line.usage;
+    const bool doubtful = worth < step.confidence_min;
+    if (doubtful && may_reject) {
+        line.rejected = true;
+        hold(std::move(relay), std::move(outcome), worth, step.target->tier);
+        co_return std::optional<Outcome>();
+    }
+    if (doubtful) outcome.response.caveat = "low_confidence";
+    if (may_reject) {
+        begun_ = true;
+        trace_.first_token = duration_cast<microseconds>(parts_.clock.now() - started_);
+        CO_TRY_DO(co_await relay->release());
+    }
     co_return outcome;
 }
 
-Task<Result<domain::Response>> Attempts::dispatch(const router::Plan::Step& step, Relay& relay,
+/// The most confident of the doubtful answers stays, on the highest tier that was asked.
+void Attempts::hold(std::unique_ptr<Relay> relay, Outcome outcome, double worth,
+                    domain::Tier tier) {
+    const std::size_t line = trace_.attempts.size() - 1;
+    if (held_ && held_->worth >= worth) {
+        held_->tier = tier;
+        return;
+    }
+    held_.emplace(Held{std::move(relay), std::move(outcome), worth, line, tier});
+}
+
+/// The probability that an answer of this sureness is good, as judged answers of the same say.
+double Attempts::worth_of(const Step& step, double sureness) const {
+    if (parts_.confidences == nullptr) return sureness;
+    return parts_.confidences->at(step.target->id, router::adapter_name(step.adapter),
+                                  trace_.capability.field(), sureness);
+}
+
+Task<Result<domain::Response>> Attempts::dispatch(const Step& step, Relay& relay,
                                                   targets::Report& report) {
     // What is dispatched is authorised here, whatever the plan was made of (case 24).
     CO_TRY_DO(router::authorise(request_.caller, *step.target, step.adapter));
@@ -179,7 +279,7 @@ Task<Result<void>> Attempts::depart(const domain::TargetSpec& target) {
     co_return Result<void>();
 }
 
-domain::Attempt Attempts::line_of(const router::Plan::Step& step) const {
+domain::Attempt Attempts::line_of(const Step& step) const {
     domain::Attempt line;
     line.target = step.target->id;
     line.adapter = step.adapter;
@@ -188,9 +288,8 @@ domain::Attempt Attempts::line_of(const router::Plan::Step& step) const {
     return line;
 }
 
-void Attempts::close(const router::Plan::Step& step, const targets::Report& report,
-                     const Relay& relay, MonoTime started,
-                     const Result<domain::Response>& answered) {
+void Attempts::close(const Step& step, const targets::Report& report, const Relay& relay,
+                     MonoTime started, const Result<domain::Response>& answered) {
     domain::Attempt& line = trace_.attempts.back();
     const MonoTime now = parts_.clock.now();
     line.bytes_sent = report.bytes_sent;

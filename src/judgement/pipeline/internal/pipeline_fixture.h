@@ -23,6 +23,8 @@ protected:
         spec->quality = quality;
         spec->endpoint.host = "10.0.0.7";
         spec->prices.per_answer_token = price;
+        spec->confidence_min = confidence_min;
+        spec->capabilities.logprobs = confidence_min > 0;
         spec->capabilities.embed = true;
         owned_.push_back(std::make_unique<ScriptedTarget>(std::move(spec), store));
         owned_.back()->scripts.push_back(std::move(script));
@@ -39,6 +41,8 @@ protected:
             all.push_back(target.get());
         Parts parts{*annotator_, *policy_, store,   members_, *health_,
                     routing,     all,      metrics, clock,    "key"};
+        parts.estimates = estimates.get();
+        parts.confidences = confidences.get();
         pipeline_ = std::make_unique<Pipeline>(std::move(parts), Options{});
         return *pipeline_;
     }
@@ -82,6 +86,9 @@ protected:
     members::Key key;
     Edge edge;
     domain::Money price;
+    double confidence_min = 0;  ///< of the targets that are added from now on
+    std::unique_ptr<router::Estimates> estimates;
+    std::unique_ptr<router::Confidences> confidences;
 
 private:
     int asked_ = 0;

@@ -1,5 +1,7 @@
 #include "pipeline/internal/record.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace molly::pipeline {
@@ -18,6 +20,14 @@ Outcome outcome_of(const domain::Trace& trace, const Error& error, bool begun) n
 
 }  // namespace
 
+/// The line of the attempt whose answer, or beginning of one, the caller has.
+const domain::Attempt& serving(const domain::Trace& trace) noexcept {
+    const auto good =
+        std::find_if(trace.attempts.rbegin(), trace.attempts.rend(),
+                     [](const domain::Attempt& one) { return !one.failed && !one.rejected; });
+    return good == trace.attempts.rend() ? trace.attempts.back() : *good;
+}
+
 domain::Trace begin_trace(const domain::Request& request, WallTime now) {
     domain::Trace trace;
     trace.id = request.id;
@@ -35,9 +45,9 @@ domain::Trace begin_trace(const domain::Request& request, WallTime now) {
 void note_outcome(domain::Trace& trace, const Error* error, bool begun) {
     const bool served = error == nullptr || begun;
     if (served) {
-        const domain::Attempt& last = trace.attempts.back();
-        trace.target = last.target;
-        trace.adapter = last.adapter;
+        const domain::Attempt& line = error == nullptr ? serving(trace) : trace.attempts.back();
+        trace.target = line.target;
+        trace.adapter = line.adapter;
     }
     if (error == nullptr) {
         trace.outcome = Outcome::answered;
@@ -50,14 +60,18 @@ void note_outcome(domain::Trace& trace, const Error* error, bool begun) {
 }
 
 void add_up(domain::Trace& trace) {
-    std::chrono::microseconds before{0};  // the last attempt
-    for (const domain::Attempt& attempt : trace.attempts) {
+    for (const domain::Attempt& attempt : trace.attempts)
         trace.cost += attempt.cost;
-        if (&attempt != &trace.attempts.back()) before += attempt.duration;
-    }
     if (trace.target.empty()) return;
-    trace.usage = trace.attempts.back().usage;
-    trace.first_token = before + trace.attempts.back().first_token;
+    const bool answered = trace.outcome == Outcome::answered;
+    const domain::Attempt& line = answered ? serving(trace) : trace.attempts.back();
+    trace.usage = line.usage;
+    if (trace.first_token.count() > 0) return;  // it was held back, and told all at once
+    for (const domain::Attempt& attempt : trace.attempts) {
+        if (&attempt == &line) break;
+        trace.first_token += attempt.duration;
+    }
+    trace.first_token += line.first_token;
 }
 
 std::uint64_t tokens_of(const domain::Trace& trace) noexcept {

@@ -8,10 +8,13 @@ namespace molly::pipeline {
 /// What is known before anything was decided.
 domain::Trace begin_trace(const domain::Request& request, WallTime now);
 
+/// The attempt whose answer the caller has: neither failed nor rejected, else the last one.
+const domain::Attempt& serving(const domain::Trace& trace) noexcept;
+
 /// How it ended; `error` is null when it was answered, `begun` says that the edge had begun.
 void note_outcome(domain::Trace& trace, const Error* error, bool begun);
 
-/// Sums the attempts: cost of all, usage and names of the one that answered or broke off.
+/// Sums the attempts: cost of all, usage of the one that answered or broke off.
 void add_up(domain::Trace& trace);
 
 /// Tokens of all attempts.

@@ -2,22 +2,44 @@
 // Stands between a target and the edge during one attempt. Lives on one coroutine.
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "domain/response.h"
 #include "pipeline/pipeline.h"
 
 namespace molly::pipeline {
 
+/// When the edge hears of an answer.
+enum class Release : std::uint8_t {
+    at_once,  ///< of a stream each Delta as it comes, of a whole answer once the target has ended
+    on_word,  ///< of one that may still be rejected after `release` alone
+};
+
 /// Keeps the whole answer. Of a stream it passes each Delta to the edge and opens it with the first
 /// one; otherwise the edge hears of nothing until `begin`, so that another target may still answer.
+/// Log-probabilities that only we asked for never reach the edge.
 class Relay final : public targets::DeltaSink {
 public:
-    Relay(AnswerSink& edge, Served served, Clock& clock, bool stream)
-        : edge_(edge), served_(std::move(served)), clock_(clock), stream_(stream) {}
+    struct Manner {
+        bool stream = false;  ///< the caller reads Deltas
+        Release release = Release::at_once;
+        bool measures = false;        ///< confidence in the answer is asked for
+        bool hides_logprobs = false;  ///< the caller did not ask for them
+    };
+    Relay(AnswerSink& edge, Served served, Clock& clock, Manner manner)
+        : edge_(edge), served_(std::move(served)), clock_(clock), manner_(manner) {}
 
     Task<Result<void>> write(const domain::Delta& delta) override;
-    /// Opens the edge if no Delta has. Errors: cancelled.
+    /// The target has ended: opens the edge if no Delta has and the answer may be heard. Errors:
+    /// cancelled.
     Task<Result<void>> begin();
+    /// The held answer is the one: passes on all of it. Errors: cancelled.
+    Task<Result<void>> release();
+
+    /// The tokens' log-probabilities so far.
+    const std::vector<domain::TokenLogprob>& logprobs() const noexcept { return logprobs_; }
+    /// Whether anything was said.
+    bool empty() const noexcept { return builder_.empty(); }
 
     /// Whether the edge has heard of this answer.
     bool begun() const noexcept { return begun_; }
@@ -31,10 +53,17 @@ public:
     domain::Response take_response() { return builder_.take(); }
 
 private:
+    Task<Result<void>> open();
+    Task<Result<void>> pass(const domain::Delta& delta);
+    Task<Result<void>> take(const domain::Delta& delta);
+    Task<Result<void>> take_bare(domain::Delta delta);
+
     AnswerSink& edge_;
     Served served_;
     Clock& clock_;
-    bool stream_;
+    Manner manner_;
+    std::vector<domain::Delta> held_;
+    std::vector<domain::TokenLogprob> logprobs_;
     domain::ResponseBuilder builder_;
     std::optional<MonoTime> first_at_;
     std::optional<domain::Usage> reported_;

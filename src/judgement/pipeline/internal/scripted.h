@@ -1,5 +1,6 @@
 #pragma once
 // The cast of the pipeline's own tests: targets, store and limits that do as they are told.
+#include <cmath>
 #include <deque>
 #include <functional>
 #include <map>
@@ -116,6 +117,7 @@ struct Ledger {
     domain::Money cost;
     int open = 0;
     bool refuses = false;
+    std::uint64_t tokens_max = ~std::uint64_t{0};
 };
 
 class LedgerReservation final : public members::Reservation {
@@ -148,6 +150,7 @@ public:
     Result<std::unique_ptr<members::Reservation>> reserve(const members::Key&, std::uint64_t tokens,
                                                           domain::Money) override {
         if (ledger_.refuses) return fail(ErrorCode::rate_limited, "one request a minute");
+        if (tokens > ledger_.tokens_max) return fail(ErrorCode::exhausted, "too many tokens");
         return std::make_unique<LedgerReservation>(ledger_, tokens);
     }
     Result<members::Key> authenticate(std::string_view) const override { return members::Key{}; }
@@ -225,8 +228,12 @@ public:
     Task<Result<void>> write(const Delta& delta) override {
         if (gone) co_return fail(ErrorCode::cancelled, "the caller left");
         text += delta.text;
+        ++deltas;
+        logprobs += delta.logprobs.size();
         co_return Result<void>();
     }
+    int deltas = 0;
+    std::size_t logprobs = 0;
     std::vector<Served> served;
     std::string text;
     bool gone = false;
@@ -241,6 +248,20 @@ inline Delta piece(std::string text) {
 inline Script says(std::string text) {
     Script script;
     script.deltas.push_back(piece(std::move(text)));
+    Delta last;
+    last.finish = domain::FinishReason::stop;
+    script.deltas.push_back(last);
+    return script;
+}
+
+/// Says `text` in two pieces, each token with this probability.
+inline Script says_sure(std::string text, double probability) {
+    Script script;
+    const auto logprob = static_cast<float>(std::log(probability));
+    for (std::string part : {text.substr(0, text.size() / 2), text.substr(text.size() / 2)}) {
+        script.deltas.push_back(piece(part));
+        script.deltas.back().logprobs.push_back({.token = part, .logprob = logprob, .top = {}});
+    }
     Delta last;
     last.finish = domain::FinishReason::stop;
     script.deltas.push_back(last);

@@ -148,6 +148,13 @@ Task<Result<domain::Response>> Upstream::ask(const domain::Request& request,
 }
 
 Result<net::OutboundRequest> Upstream::encode(const domain::Request& request) const {
+    // Whoever asked for them is not sent here: the router wants them where they are to be had.
+    if (request.sampling.logprobs && !spec_->capabilities.logprobs) {
+        domain::Request without = request;
+        without.sampling.logprobs = false;
+        without.sampling.top_logprobs = 0;
+        return encode(without);
+    }
     TRY(dialects::UpstreamRequest upstream,
         dialects::encode_upstream(spec_->dialect, request, spec_->model));
     net::OutboundRequest outbound;

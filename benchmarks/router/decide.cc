@@ -1,0 +1,125 @@
+// What a decision costs: 1,000 candidate (target, adapter) pairs, each with evidence of its own,
+// for requests of one and of several domains. Processor time of one thread; views are made
+// beforehand, as the pipeline makes them.
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/coroutine.h"
+#include "policy/policy_engine.h"
+#include "router/router.h"
+
+namespace {
+
+using namespace molly;
+
+constexpr std::size_t adapters_each = 19;  // and the bare model
+constexpr std::size_t rounds = 2000;
+
+class StillClock final : public Clock {
+public:
+    MonoTime now() const noexcept override { return {}; }
+    WallTime wall() const noexcept override { return WallTime(std::chrono::hours(500'000)); }
+    Task<void> sleep_until(MonoTime /*when*/) override { co_return; }
+};
+
+double thread_microseconds() {
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) * 1e-3;
+}
+
+router::TargetView target_of(std::size_t number) {
+    auto spec = std::make_shared<domain::TargetSpec>();
+    spec->id = fmt::format("target-{}", number);
+    spec->tier = number % 2 == 0 ? domain::Tier::t0 : domain::Tier::t1;
+    spec->quality = 0.3 + static_cast<double>(number % 10) * 0.05;
+    spec->prices.per_answer_token.nano = static_cast<std::int64_t>(number * 10);
+    router::TargetView view;
+    for (std::size_t i = 0; i < adapters_each; ++i) {
+        domain::Specialist one;
+        one.adapter = fmt::format("adapter-{:02}", i);
+        one.field = static_cast<domain::Field>((number + i) % domain::fields_count);
+        one.threshold = 0.95;
+        view.adapters.push_back(one.adapter);
+        spec->specialists.push_back(std::move(one));
+    }
+    view.spec = std::move(spec);
+    return view;
+}
+
+void fill(router::Estimates& estimates, const std::vector<router::TargetView>& targets) {
+    for (const router::TargetView& view : targets) {
+        std::vector<std::string> names = view.adapters;
+        names.emplace_back();
+        for (std::size_t cell = 0; cell < names.size() * domain::fields_count; ++cell) {
+            std::ignore = estimates.learn(router::EstimateRow{
+                .target = view.spec->id,
+                .adapter = names[cell / domain::fields_count],
+                .field = static_cast<domain::Field>(cell % domain::fields_count),
+                .band = domain::Band::middling,
+                .mean = static_cast<double>(cell % 7) / 7,
+                .weight = 20,
+                .updated = {}});
+        }
+    }
+}
+
+policy::ClearedRequest request_of(std::size_t fields) {
+    domain::AnnotatedRequest asked;
+    asked.request.caller.key_id = "k";
+    asked.capability.prompt_tokens = asked.capability.context_tokens = 300;
+    asked.capability.answer_tokens = 200;
+    asked.capability.classified = true;
+    for (std::size_t i = 0; i < fields; ++i)
+        asked.capability.fields[2 * i] = 1.0F / static_cast<float>(fields);
+    return *policy::PolicyEngine({}).clear(std::move(asked));
+}
+
+/// The middle of many decisions, in microseconds.
+double measure(const policy::ClearedRequest& cleared,
+               const std::vector<router::TargetView>& targets, const router::Estimates& estimates) {
+    std::vector<double> times;
+    const router::Options options;
+    for (std::size_t round = 0; round < rounds; ++round) {
+        domain::Decision decision;
+        const double begin = thread_microseconds();
+        const auto made = router::plan(cleared, {}, targets, options, decision, &estimates);
+        times.push_back(thread_microseconds() - begin);
+        if (!made) return -1;
+    }
+    std::nth_element(times.begin(), times.begin() + rounds / 2, times.end());
+    return times[rounds / 2];
+}
+
+}  // namespace
+
+int main() {
+    StillClock clock;
+    for (const std::size_t count : {std::size_t{1}, std::size_t{50}, std::size_t{1000}}) {
+        // 20 pairs, 1,000 pairs, and 1,000 targets with nothing but their bare model.
+        std::vector<router::TargetView> targets;
+        for (std::size_t i = 0; i < count; ++i) {
+            targets.push_back(target_of(i));
+            if (count < 1000) continue;
+            auto bare = std::make_shared<domain::TargetSpec>(*targets.back().spec);
+            bare->specialists.clear();
+            targets.back().spec = std::move(bare);
+            targets.back().adapters.clear();
+        }
+        router::Estimates estimates({}, clock);
+        fill(estimates, targets);
+        const double one = measure(request_of(1), targets, estimates);
+        const double three = measure(request_of(3), targets, estimates);
+        fmt::print(
+            "{{\"targets\":{},\"pairs\":{},\"decision_us\":{:.1f},"
+            "\"decision_us_three_domains\":{:.1f}}}\n",
+            count, count < 1000 ? count * (adapters_each + 1) : count, one, three);
+    }
+    return 0;
+}

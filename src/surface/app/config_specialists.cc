@@ -1,0 +1,109 @@
+#include "app/config_specialists.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace molly::app {
+namespace {
+
+constexpr std::size_t prompts_min = 5;
+
+struct Declared {
+    std::string target;
+    domain::Specialist specialist;
+    std::vector<std::string> prompts;
+    double share_min = 0.5;
+};
+
+Declared read_one(Reader& in) {
+    Declared out;
+    domain::Specialist& one = out.specialist;
+    in.read("target", out.target);
+    in.read("adapter", one.adapter);
+    in.read_word("domain", one.field, domain::field_from,
+                 "ai_ml, creative, security, finance, programming, research, arts, humanities, "
+                 "marketing, engineering, education, medicine, science, social_science, business, "
+                 "other");
+    in.read("quality", one.quality, 0, 1);
+    in.read("threshold", one.threshold, 0, 1);
+    in.read("prompt_tokens_max", one.prompt_tokens_max, 0, 1LL << 30U);
+    in.read("difficulty_max", one.difficulty_max, 0, 1);
+    in.read("confidence_min", one.confidence_min, 0, 1);
+    in.read("prompts", out.prompts);
+    in.read("share_min", out.share_min, 0, 1);
+    if (!in.has("domain")) {
+        in.fault("domain", "say in which domain its answers are judged",
+                 "indicare in quale dominio se ne giudicano le risposte");
+    }
+    if (!out.prompts.empty() && out.prompts.size() < prompts_min) {
+        in.fault("prompts", "give five example prompts or more, or none",
+                 "dare almeno cinque richieste d'esempio, oppure nessuna");
+    }
+    if (!out.prompts.empty() && one.adapter.empty()) {
+        in.fault("adapter", "prompts tell an adapter's requests; name the adapter",
+                 "le richieste d'esempio sono di un adattatore; indicarlo");
+    }
+    return out;
+}
+
+void attach(Reader& in, Declared declared, Config& config) {
+    domain::TargetSpec* spec = nullptr;
+    std::shared_ptr<domain::TargetSpec> copy;
+    if (config.engine.enabled && declared.target == config.engine.target.id) {
+        spec = &config.engine.target;
+    }
+    for (auto& target : config.targets) {
+        if (spec != nullptr || target->id != declared.target) continue;
+        copy = std::make_shared<domain::TargetSpec>(*target);
+        target = copy;
+        spec = copy.get();
+    }
+    if (spec == nullptr) {
+        in.fault("target", fmt::format("no target is called \"{}\"", declared.target),
+                 fmt::format("nessuna destinazione si chiama \"{}\"", declared.target));
+        return;
+    }
+    check_confidence(in, declared.specialist.confidence_min, *spec);
+    const auto twice = [&](const domain::Specialist& other) {
+        return other.adapter == declared.specialist.adapter &&
+               other.field == declared.specialist.field;
+    };
+    if (std::any_of(spec->specialists.begin(), spec->specialists.end(), twice)) {
+        in.fault("domain", "this adapter is declared for this domain already",
+                 "questo adattatore è già dichiarato per questo dominio");
+    }
+    if (!declared.prompts.empty()) {
+        config.specialists.push_back({.target = declared.target,
+                                      .adapter = declared.specialist.adapter,
+                                      .prompts = std::move(declared.prompts),
+                                      .share_min = declared.share_min});
+    }
+    spec->specialists.push_back(std::move(declared.specialist));
+    // Declarations of one adapter stand together.
+    std::stable_sort(spec->specialists.begin(), spec->specialists.end(),
+                     [](const auto& a, const auto& b) { return a.adapter < b.adapter; });
+}
+
+}  // namespace
+
+void check_confidence(Reader& in, double confidence_min, const domain::TargetSpec& target) {
+    // The engine in this process tells them always.
+    if (!(confidence_min > 0) || target.local || target.capabilities.logprobs) return;
+    in.fault("confidence_min",
+             "confidence is read from log-probabilities: the target's capabilities need logprobs",
+             "la sicurezza si legge dalle log-probabilità: fra le capabilities serve logprobs");
+}
+
+void read_specialists(Reader& root, Config& config) {
+    for (Reader& each : root.list("specialist")) {
+        Declared declared = read_one(each);
+        attach(each, std::move(declared), config);
+        each.close();
+    }
+}
+
+}  // namespace molly::app
