@@ -34,7 +34,7 @@ TEST_P(Scenarios, HappenAsWritten) {
     ASSERT_TRUE(stage) << stage.error().message();
     for (const Event& event : scenario->events) {
         if (event.kind == Event::Kind::wait) (*stage)->wait(event.wait);
-        if (event.kind == Event::Kind::turn) (*stage)->turn(event.target, event.state);
+        if (event.kind == Event::Kind::turn) (*stage)->turn(event.target, event.manner);
         if (event.kind != Event::Kind::ask) continue;
         for (const std::string& differs :
              differences(event.expected, (*stage)->ask(event.request)).found)

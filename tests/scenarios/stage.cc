@@ -52,17 +52,21 @@ world::Behaviour behaviour_of(State state) {
 
 Stage::Stage(const Scenario& scenario)
     : policy_(scenario.policy), routing_(scenario.routing), health_(routing_, clock_) {
+    members_.budgets = scenario.budgets;
     for (const DeclaredTarget& declared : scenario.targets) {
-        behaviours_[declared.spec.id] = behaviour_of(declared.state);
         auto spec = std::make_shared<const domain::TargetSpec>(declared.spec);
         targets_.push_back(spec->local ? targets::make_local_target(spec, engine_)
                                        : targets::make_remote_target(spec, network_, "sk-key"));
-        if (spec->local) behaviours_["engine"] = behaviour_of(declared.state);
+        turn(spec->id, declared.manner);
     }
-    const auto behaviour = [this](const std::string& target) { return behaviours_[target]; };
+    const auto behaviour = [this](const std::string& target) { return playing_[target].behaviour; };
     network_.behaviour = behaviour;
+    network_.slowness = [this](const std::string& target) { return playing_[target].takes; };
+    network_.sureness = [this](const std::string& target) { return playing_[target].sureness; };
     network_.says = echo;
     engine_.behaviour = behaviour;
+    engine_.sureness = [this] { return playing_["engine"].sureness; };
+    engine_.delay = [this] { return playing_["engine"].takes; };
     network_.departures_count = [this] { return store_.departures.size(); };
 }
 
@@ -75,15 +79,21 @@ Result<std::unique_ptr<Stage>> Stage::make(const Scenario& scenario) {
     pipeline::Parts parts{*stage->annotator_, stage->policy_,  stage->store_,  stage->members_,
                           stage->health_,     stage->routing_, std::move(all), stage->metrics_,
                           stage->clock_,      "scenario"};
+    parts.estimates = &stage->estimates_;
+    parts.confidences = &stage->confidences_;
     stage->pipeline_ = std::make_unique<pipeline::Pipeline>(std::move(parts), pipeline::Options{});
     return stage;
 }
 
-void Stage::turn(const std::string& target, State state) {
-    const world::Behaviour behaviour = behaviour_of(state);
-    behaviours_[target] = behaviour;
+void Stage::turn(const std::string& target, const Manner& manner) {
+    const auto change = [&](Playing& playing) {
+        if (manner.state) playing.behaviour = behaviour_of(*manner.state);
+        if (manner.takes) playing.takes = *manner.takes;
+        if (manner.sureness) playing.sureness = *manner.sureness;
+    };
+    change(playing_[target]);
     for (const auto& one : targets_) {
-        if (one->spec().id == target && one->spec().local) behaviours_["engine"] = behaviour;
+        if (one->spec().id == target && one->spec().local) change(playing_["engine"]);
     }
 }
 
@@ -92,7 +102,8 @@ Played Stage::ask(domain::Request request) {
     request.dialect = "openai";
     request.received = clock_.now();
     const std::string id = request.id;
-    const members::Key key{};
+    members::Key key{};
+    key.id = request.caller.key_id;
     store_.departures.clear();
     network_.seen.clear();
     std::optional<Result<pipeline::Answered>> answered;
@@ -101,7 +112,10 @@ Played Stage::ask(domain::Request request) {
     spawn(io.get_executor(), [&]() -> Task<void> {
         answered = co_await pipeline_->run(std::move(request), key, edge);
     });
-    io.run();
+    do {
+        io.poll();
+        io.restart();
+    } while (!answered && clock_.advance());
     Played played;
     played.attempted = true;
     if (!*answered) played.error = answered->error();

@@ -22,7 +22,7 @@ public:
 
     Played ask(domain::Request request);
     void wait(std::chrono::milliseconds time) { clock_.skip(time); }
-    void turn(const std::string& target, State state);
+    void turn(const std::string& target, const Manner& manner);
 
 private:
     explicit Stage(const Scenario& scenario);
@@ -36,7 +36,14 @@ private:
     policy::PolicyEngine policy_;
     router::Options routing_;
     router::Health health_;
-    std::map<std::string, world::Behaviour> behaviours_;
+    router::Estimates estimates_{{}, clock_};
+    router::Confidences confidences_{{}, clock_};
+    struct Playing {
+        world::Behaviour behaviour = world::Behaviour::answers;
+        std::chrono::milliseconds takes{0};
+        double sureness = 1;
+    };
+    std::map<std::string, Playing> playing_;
     std::unique_ptr<annotate::Annotator> annotator_;
     std::vector<std::unique_ptr<targets::Target>> targets_;
     std::unique_ptr<pipeline::Pipeline> pipeline_;

@@ -21,6 +21,7 @@ public:
     std::vector<members::Key> list() const override;
 
     std::map<std::string, members::Key, std::less<>> keys;  ///< by their text
+    std::map<std::string, domain::Money> budgets;           ///< what is left, by key; none: no end
 
     /// Room taken at this moment, over all keys.
     struct Room {

@@ -1,7 +1,11 @@
 #include "world/network.h"
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "base/json.h"
 
@@ -17,19 +21,28 @@ constexpr std::string_view stream_end =
     "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: "
     "[DONE]\n\n";
 
-std::string stream_words(std::string_view words) {
-    std::string out = "data: {\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"content\":";
+/// `,"logprobs":{...}` of one token.
+std::string logprobs_of(std::string_view words, std::optional<double> sureness) {
+    if (!sureness) return {};
+    std::string out = ",\"logprobs\":{\"content\":[{\"token\":";
     append_json_string(out, words);
-    return out + "}}]}\n\n";
+    return out + fmt::format(",\"logprob\":{},\"top_logprobs\":[]}}]}}",
+                             std::log(std::max(*sureness, 1e-9)));
 }
 
-std::string whole_answer(std::string_view words) {
+std::string stream_words(std::string_view words, std::optional<double> sureness) {
+    std::string out = "data: {\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"content\":";
+    append_json_string(out, words);
+    return out + "}" + logprobs_of(words, sureness) + "}]}\n\n";
+}
+
+std::string whole_answer(std::string_view words, std::optional<double> sureness) {
     std::string out =
         "{\"model\":\"m\",\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\","
         "\"content\":";
     append_json_string(out, words);
-    return out +
-           "},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":1}"
+    return out + "}" + logprobs_of(words, sureness) +
+           ",\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":1}"
            "}";
 }
 
@@ -42,14 +55,18 @@ constexpr std::string_view whole_embedding =
 
 /// The pieces of a good answer: a stream in two pieces cut inside a line, its words in two chunks,
 /// or one whole body.
-std::vector<std::string> Network::pieces_of(const net::OutboundRequest& request) const {
+std::vector<std::string> Network::pieces_of(const std::string& target,
+                                            const net::OutboundRequest& request) const {
     if (request.path.ends_with("/embeddings")) return {std::string(whole_embedding)};
     const std::string words = says ? says(request) : "hello";
-    if (request.body.find("\"stream\":true") == std::string::npos) return {whole_answer(words)};
+    const bool tells = request.body.find("\"logprobs\":true") != std::string::npos;
+    const auto sure = tells && sureness ? std::optional(sureness(target)) : std::nullopt;
+    if (request.body.find("\"stream\":true") == std::string::npos)
+        return {whole_answer(words, sure)};
     std::string rest(stream_end);
     const std::size_t half = std::max<std::size_t>(5, words.size() * 2 / 3);
-    std::string first = stream_words(std::string_view(words).substr(0, half));
-    if (words.size() > half) first += stream_words(std::string_view(words).substr(half));
+    std::string first = stream_words(std::string_view(words).substr(0, half), sure);
+    if (words.size() > half) first += stream_words(std::string_view(words).substr(half), sure);
     return {first + rest.substr(0, 9), rest.substr(9)};
 }
 
@@ -81,11 +98,13 @@ Task<Result<void>> Network::exchange(const policy::Permit& permit, const domain:
     seen.push_back(std::move(record));
     wire.bytes_sent = request.body.size();
     wire.body_accepted = true;
-    co_return co_await reply(how, request, sink, wire);
+    if (slowness) co_await clock_.sleep(slowness(target.id));
+    co_return co_await reply(target.id, how, request, sink, wire);
 }
 
-Task<Result<void>> Network::reply(Behaviour how, const net::OutboundRequest& request,
-                                  net::ReplySink& sink, net::Wire& wire) {
+Task<Result<void>> Network::reply(const std::string& target, Behaviour how,
+                                  const net::OutboundRequest& request, net::ReplySink& sink,
+                                  net::Wire& wire) {
     CO_TRY_DO(co_await pause(request));
     if (how == Behaviour::limits) co_return co_await status(429, "{}", sink, wire);
     if (how == Behaviour::fails) co_return co_await status(500, "{}", sink, wire);
@@ -96,7 +115,7 @@ Task<Result<void>> Network::reply(Behaviour how, const net::OutboundRequest& req
     }
     if (how == Behaviour::dies_early)
         co_return fail(ErrorCode::upstream_failed, "the peer broke off");
-    std::vector<std::string> pieces = pieces_of(request);
+    std::vector<std::string> pieces = pieces_of(target, request);
     if (how == Behaviour::garbles) pieces.front() = "data: {not json\n\n";
     const bool stream = pieces.size() > 1 || how == Behaviour::garbles;
     const net::Headers headers = {
@@ -134,6 +153,11 @@ Task<Result<void>> Engine::generate(const domain::Request& request, engine::Delt
         co_return fail(ErrorCode::unavailable, "the engine is not there");
     domain::Delta word;
     word.text = "hello";
+    if (request.sampling.logprobs && sureness) {
+        const double sure = std::max(sureness(), 1e-9);
+        word.logprobs.push_back(
+            {.token = "hello", .logprob = static_cast<float>(std::log(sure)), .top = {}});
+    }
     CO_TRY_DO(co_await sink.write(word));
     if (how == Behaviour::dies_midway) co_return fail(ErrorCode::internal, "the engine stopped");
     domain::Delta end;

@@ -46,15 +46,20 @@ public:
     std::function<std::size_t()> departures_count;  ///< committed so far
     /// What it answers; without it, one word.
     std::function<std::string(const net::OutboundRequest& request)> says;
+    std::function<Duration(const std::string& target)> slowness;  ///< before its reply
+    /// Probability of each of its tokens, told where log-probabilities are asked for.
+    std::function<double(const std::string& target)> sureness;
     bool ignores_permits = false;  ///< a planted fault
 
     std::vector<Seen> seen;
 
 private:
-    std::vector<std::string> pieces_of(const net::OutboundRequest& request) const;
+    std::vector<std::string> pieces_of(const std::string& target,
+                                       const net::OutboundRequest& request) const;
     Task<Result<void>> pause(const net::OutboundRequest& request);
-    Task<Result<void>> reply(Behaviour how, const net::OutboundRequest& request,
-                             net::ReplySink& sink, net::Wire& wire);
+    Task<Result<void>> reply(const std::string& target, Behaviour how,
+                             const net::OutboundRequest& request, net::ReplySink& sink,
+                             net::Wire& wire);
     Task<Result<void>> status(int code, std::string body, net::ReplySink& sink, net::Wire& wire);
 
     SimulatedClock& clock_;
@@ -72,7 +77,8 @@ public:
 
     std::function<Behaviour(const std::string& target)> behaviour;
     std::function<Duration()> delay;
-    std::uint32_t running_max = 0;  ///< the most that ran at once
+    std::function<double()> sureness;  ///< probability of each of its tokens
+    std::uint32_t running_max = 0;     ///< the most that ran at once
 
 private:
     SimulatedClock& clock_;

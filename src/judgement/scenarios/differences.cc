@@ -27,10 +27,21 @@ std::string planned(const Trace& trace) {
 std::string attempts(const Trace& trace) {
     std::vector<std::string> names;
     for (const domain::Attempt& attempt : trace.attempts) {
-        names.push_back(fmt::format("{} {}", attempt.target,
-                                    attempt.failed ? to_string(*attempt.failed) : "answered"));
+        const std::string_view came_to = attempt.failed     ? to_string(*attempt.failed)
+                                         : attempt.rejected ? "rejected"
+                                                            : "answered";
+        names.push_back(fmt::format("{} {}", attempt.target, came_to));
     }
     return joined(names, ", ");
+}
+
+std::string specialists(const Trace& trace) {
+    std::vector<std::string> names;
+    for (const domain::Candidate& candidate : trace.decision.candidates) {
+        if (candidate.specialist && candidate.excluded_by.empty())
+            names.push_back(candidate.target);
+    }
+    return joined(names);
 }
 
 std::string signals(const Trace& trace) {
@@ -65,6 +76,11 @@ const std::map<std::string, Look, std::less<>>& looks() {
         {"attempts", [](const Played& p) { return attempts(p.trace); }},
         {"answered by",
          [](const Played& p) { return p.error ? "nobody" : std::string(p.trace.target); }},
+        {"caveat",
+         [](const Played& p) { return p.trace.caveat.empty() ? "none" : p.trace.caveat; }},
+        {"domain",
+         [](const Played& p) { return std::string(to_string(p.trace.capability.field())); }},
+        {"specialists first", [](const Played& p) { return specialists(p.trace); }},
         {"outcome", [](const Played& p) { return std::string(to_string(p.trace.outcome)); }},
         {"code",
          [](const Played& p) {
@@ -83,9 +99,9 @@ const std::map<std::string, Look, std::less<>>& looks() {
 
 /// What only attempts can show.
 bool needs_attempts(std::string_view word) noexcept {
-    static constexpr std::array<std::string_view, 9> words = {"attempts", "answered by", "outcome",
-                                                              "sent to",  "departed",    "redacted",
-                                                              "sends",    "never sent",  "reads"};
+    static constexpr std::array<std::string_view, 10> words = {
+        "caveat",   "attempts", "answered by", "outcome",    "sent to",
+        "departed", "redacted", "sends",       "never sent", "reads"};
     return std::find(words.begin(), words.end(), word) != words.end();
 }
 

@@ -46,6 +46,7 @@ Result<void> Rehearsal::place(domain::Request request, domain::Trace& trace) {
     trace.label = annotated.label;
     trace.signals = annotated.signals;
     trace.declassified = annotated.declassified;
+    trace.capability = annotated.capability;
     TRY(const router::Wanted wanted, router::resolve_model(model, names_, routing_));
     TRY(const policy::ClearedRequest cleared, policy_.clear(std::move(annotated)));
     TRY(const router::Plan plan, router::plan(cleared, wanted, views_, routing_, trace.decision));

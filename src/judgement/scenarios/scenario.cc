@@ -61,21 +61,40 @@ Result<void> read_measure(const Line& line, const std::string& word, std::string
     const auto count = count_from(text);
     if (!number || ((word == "context" || word == "first") && !count)) return no_number(line, text);
     if (word == "quality") spec.quality = *number;
+    if (word == "confidence") {
+        spec.confidence_min = *number;
+        spec.capabilities.logprobs = true;
+    }
     if (word == "price") spec.prices.per_answer_token = domain::money_from(*number / 1e6);
     if (word == "context") spec.capabilities.context_tokens_max = *count;
     if (word == "first") spec.first_token = std::chrono::milliseconds(*count);
     return {};
 }
 
+/// `takes 8000`, `sure 0.4`, or a state: what a target does, not what it is declared to be.
+Result<bool> read_manner(const Line& line, std::string text, Manner& manner) {
+    if (const auto known = states().find(text); known != states().end()) {
+        manner.state = known->second;
+        return true;
+    }
+    const std::string word = take_word(text);
+    if (word != "takes" && word != "sure") return false;
+    const auto number = number_from(text);
+    if (!number || *number < 0 || (word == "sure" && *number > 1)) return no_number(line, text);
+    if (word == "sure") manner.sureness = *number;
+    if (word == "takes")
+        manner.takes = std::chrono::milliseconds(static_cast<std::int64_t>(*number));
+    return true;
+}
+
 /// One property of a target: `T1`, `in IT`, `quality 0.7`, `down`.
 Result<void> read_property(const Line& line, std::string text, DeclaredTarget& target) {
     domain::TargetSpec& spec = target.spec;
-    if (const auto known = states().find(text); known != states().end()) {
-        target.state = known->second;
-        return {};
-    }
+    TRY(const bool manner, read_manner(line, text, target.manner));
+    if (manner) return {};
     const std::string word = take_word(text);
-    if (word == "quality" || word == "price" || word == "context" || word == "first")
+    if (word == "quality" || word == "price" || word == "context" || word == "first" ||
+        word == "confidence")
         return read_measure(line, word, text, spec);
     if (const auto tier = domain::tier_from(word)) {
         spec.tier = *tier;
@@ -105,6 +124,44 @@ Result<void> read_target(const Line& line, const std::string& name, Scenario& sc
     return {};
 }
 
+/// `specialist home: domain medicine, quality 0.8, threshold 0.6, at most 200 tokens, difficulty
+/// 0.7, confidence 0.5`: the bare model's, because no adapter is played.
+Result<void> read_specialist(const Line& line, const std::string& name, Scenario& scenario) {
+    const auto target =
+        std::find_if(scenario.targets.begin(), scenario.targets.end(),
+                     [&](const DeclaredTarget& one) { return one.spec.id == name; });
+    if (target == scenario.targets.end())
+        return fail(at_line(line.number, "no target is called `" + name + "`"));
+    domain::Specialist one;
+    for (std::string property : split(line.rest, ',')) {
+        const std::string word = take_word(property);
+        const auto number = number_from(property);
+        if (word == "domain") {
+            const auto field = domain::field_from(property);
+            if (!field) return fail(at_line(line.number, "no domain is called " + property));
+            one.field = *field;
+        } else if (word == "at" && property.starts_with("most ")) {
+            const auto tokens = count_from(property.substr(5));
+            if (!tokens) return no_number(line, property);
+            one.prompt_tokens_max = *tokens;
+        } else if (!number) {
+            return fail(at_line(line.number, "a specialist has no property `" + word + "`"));
+        } else if (word == "quality") {
+            one.quality = *number;
+        } else if (word == "threshold") {
+            one.threshold = *number;
+        } else if (word == "difficulty") {
+            one.difficulty_max = *number;
+        } else if (word == "confidence") {
+            one.confidence_min = *number;
+        } else {
+            return fail(at_line(line.number, "a specialist has no property `" + word + "`"));
+        }
+    }
+    target->spec.specialists.push_back(std::move(one));
+    return {};
+}
+
 /// `key anna: tiers T0 T1, may declare standard, by default standard, only home`
 Result<void> read_key(const Line& line, const std::string& name, Scenario& scenario) {
     domain::Caller caller;
@@ -118,6 +175,10 @@ Result<void> read_key(const Line& line, const std::string& name, Scenario& scena
             TRY(caller.lowest_class, class_from(line, property));
         } else if (word == "by" && take_word(property) == "default") {
             TRY(caller.default_class, class_from(line, property));
+        } else if (word == "budget") {
+            const auto budget = number_from(property);
+            if (!budget) return no_number(line, property);
+            scenario.budgets[name] = domain::money_from(*budget);
         } else if (word == "only") {
             caller.models = split(property, ' ');
         } else {
@@ -212,10 +273,10 @@ Result<void> read_turn(const Line& line, std::string rest, Scenario& scenario) {
     event.number = line.number;
     event.target = take_word(rest);
     if (!rest.starts_with("is ")) return fail(at_line(line.number, "say `now TARGET is STATE`"));
-    const auto known = states().find(rest.substr(3));
-    if (known == states().end())
-        return fail(at_line(line.number, "no state is called `" + rest.substr(3) + "`"));
-    event.state = known->second;
+    for (const std::string& property : split(rest.substr(3), ',')) {
+        TRY(const bool known, read_manner(line, property, event.manner));
+        if (!known) return fail(at_line(line.number, "no state is called `" + property + "`"));
+    }
     scenario.events.push_back(std::move(event));
     return {};
 }
@@ -233,6 +294,8 @@ Result<void> read_block(const Block& block, Scenario& scenario) {
         scenario.title = line.rest;
     } else if (word == "target") {
         return read_target(line, rest, scenario);
+    } else if (word == "specialist") {
+        return read_specialist(line, rest, scenario);
     } else if (word == "key") {
         return read_key(line, rest, scenario);
     } else if (word == "label") {

@@ -2,6 +2,7 @@
 // A placement scenario as people write it: who asks, what is declared, and what must happen.
 // docs/policy.md and tests/scenarios/README.md explain the words. Pure; takes any bytes.
 #include <chrono>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,9 +34,16 @@ struct Block {
 /// How a played target behaves.
 enum class State : std::uint8_t { up, down, busy, broken, refusing, dies_early, dies_midway };
 
+/// How a played target does from now on; what is not said stays as it was.
+struct Manner {
+    std::optional<State> state;
+    std::optional<std::chrono::milliseconds> takes;  ///< before its first word
+    std::optional<double> sureness;                  ///< probability of each of its tokens
+};
+
 struct DeclaredTarget {
     domain::TargetSpec spec;
-    State state = State::up;
+    Manner manner{.state = State::up, .takes = std::nullopt, .sureness = std::nullopt};
 };
 
 /// What happens, in order: a request with what is expected of it, or a change of the world.
@@ -47,13 +55,14 @@ struct Event {
     std::vector<Line> expected;
     std::chrono::milliseconds wait{0};
     std::string target;
-    State state = State::up;
+    Manner manner;
 };
 
 struct Scenario {
     std::string title;
     std::vector<DeclaredTarget> targets;
     std::vector<std::pair<std::string, domain::Caller>> keys;
+    std::map<std::string, domain::Money> budgets;  ///< of keys, by id
     annotate::Options labels;
     policy::Options policy;
     router::Options routing;
