@@ -8,6 +8,7 @@
 
 #include "base/coroutine.h"
 #include "base/log.h"
+#include "pipeline/internal/adapter_label.h"
 #include "pipeline/internal/attempts.h"
 #include "pipeline/internal/conversation.h"
 #include "pipeline/internal/counts.h"
@@ -149,8 +150,8 @@ Result<Prepared> Pipeline::place(domain::Request request, domain::Trace& trace,
     TRY(policy::ClearedRequest cleared, rules->policy->clear(std::move(annotated)));
     const std::string adapter =
         wanted.adapter.empty() ? cleared.request().extensions.adapter : wanted.adapter;
-    auto planned = router::plan(cleared, wanted, views(adapter), parts_.routing, trace.decision,
-                                parts_.estimates, shares);
+    auto planned = router::plan(cleared, wanted, views_for(cleared, adapter, *rules->policy),
+                                parts_.routing, trace.decision, parts_.estimates, shares);
     if (!planned)
         return fail(tell_adapters(std::move(planned).error(), adapter, cleared.request().caller));
     router::Plan plan = *std::move(planned);
@@ -158,6 +159,7 @@ Result<Prepared> Pipeline::place(domain::Request request, domain::Trace& trace,
     prepared.cleared = std::make_shared<const policy::ClearedRequest>(std::move(cleared));
     prepared.plan = std::move(plan);
     prepared.aliased = wanted.aliased;
+    prepared.rules = rules;
     return prepared;
 }
 
@@ -318,6 +320,22 @@ Error Pipeline::tell_adapters(Error refusal, const std::string& adapter,
         if (auto found = target->adapter(adapter); !found) return std::move(found).error();
     }
     return refusal;
+}
+
+/// The targets as this request finds them: an adapter's own label may keep it from answering.
+std::vector<router::TargetView> Pipeline::views_for(const policy::ClearedRequest& cleared,
+                                                    const std::string& adapter,
+                                                    const policy::PolicyEngine& policy) const {
+    std::vector<router::TargetView> seen = views(adapter);
+    for (std::size_t i = 0; i < seen.size(); ++i) {
+        for (const std::string& name : seen[i].adapters) {
+            auto label = parts_.targets[i]->adapter_label(name);
+            if (!label) continue;  // removed just now: it is asked for again before the attempt
+            auto allowed = check_adapter(policy, cleared.annotated(), *label, *seen[i].spec);
+            if (!allowed) seen[i].adapters_denied[name] = allowed.error().message();
+        }
+    }
+    return seen;
 }
 
 std::vector<router::TargetView> Pipeline::views(const std::string& adapter) const {

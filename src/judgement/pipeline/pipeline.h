@@ -159,6 +159,9 @@ public:
 private:
     enum class Memory : std::uint8_t { keep, leave };
     Result<Prepared> place(domain::Request request, domain::Trace& trace, Memory memory) const;
+    std::vector<router::TargetView> views_for(const policy::ClearedRequest& cleared,
+                                              const std::string& adapter,
+                                              const policy::PolicyEngine& policy) const;
     std::vector<router::SpecialistShare> shares_of(const domain::Request& request) const;
     Result<void> reserve(Prepared& prepared, const members::Key& key, domain::Trace& trace) const;
     bool detects() const;

@@ -273,6 +273,8 @@ private:
         if (one.stage > Stage::permit && scoped &&
             !authorise(request_.caller, *view.spec, std::string(one.adapter)))
             one.stage = Stage::permit;
+        if (one.stage > Stage::permit && view.adapters_denied.contains(one.adapter))
+            one.stage = Stage::permit;
         if (one.stage > Stage::adapter && !adapter_.empty() &&
             std::find(view.adapters.begin(), view.adapters.end(), adapter_) == view.adapters.end())
             one.stage = Stage::adapter;
@@ -304,7 +306,9 @@ private:
         if (auto allowed = cleared_.permit().check_form(*one.view->spec); !allowed)
             return allowed.error().message();
         auto covered = authorise(request_.caller, *one.view->spec, std::string(one.adapter));
-        return covered ? std::string() : covered.error().message();
+        if (!covered) return covered.error().message();
+        const auto denied = one.view->adapters_denied.find(one.adapter);
+        return denied == one.view->adapters_denied.end() ? std::string() : denied->second;
     }
 
     milliseconds latency(const TargetView& view) const {

@@ -57,6 +57,8 @@ struct TargetView {
     double token_ms = 0;                       ///< live estimate, per answer token
     std::uint32_t queue_depth = 0;
     std::vector<std::string> adapters;  ///< that it can serve
+    /// Of them, those whose label keeps them from this request, and why.
+    std::map<std::string, std::string, std::less<>> adapters_denied = {};
 };
 
 /// Targets in the order in which they will be tried. Never empty.

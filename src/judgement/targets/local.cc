@@ -33,6 +33,11 @@ public:
         TRY(const adapters::Manifest manifest, registry_->find(asked, engine_.describe().hash));
         return manifest.id();
     }
+    Result<domain::Label> adapter_label(std::string_view asked) const override {
+        if (registry_ == nullptr) return Target::adapter_label(asked);
+        TRY(adapters::Manifest manifest, registry_->find(asked, engine_.describe().hash));
+        return std::move(manifest.label);
+    }
     std::vector<std::string> adapters(std::size_t most) const override {
         if (registry_ == nullptr) return {};
         return registry_->names_for(engine_.describe().hash, most);

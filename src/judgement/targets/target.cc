@@ -31,6 +31,10 @@ Result<std::string> Target::adapter(std::string_view asked) const {
                                  spec_->id, asked.substr(0, 100))));
 }
 
+Result<domain::Label> Target::adapter_label(std::string_view asked) const {
+    return fail(Target::adapter(asked).error());
+}
+
 std::vector<std::string> Target::adapters(std::size_t /*most*/) const {
     return {};
 }

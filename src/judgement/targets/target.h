@@ -52,6 +52,8 @@ public:
     /// The version that an adapter's name means here now: `law` -> `law@1.0.0`. Errors: not_found,
     /// naming what there is; conflict (made for another base).
     virtual Result<std::string> adapter(std::string_view asked) const;
+    /// The label of what it learned from. Errors: as adapter.
+    virtual Result<domain::Label> adapter_label(std::string_view asked) const;
     /// Names of adapters that can be asked for here, sorted, at most `most`.
     virtual std::vector<std::string> adapters(std::size_t most) const;
 

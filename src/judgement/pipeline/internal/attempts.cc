@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/coroutine.h"
+#include "pipeline/internal/adapter_label.h"
 #include "pipeline/internal/placeholder_maps.h"
 #include "pipeline/internal/relay.h"
 
@@ -180,8 +181,15 @@ Task<Result<std::optional<Outcome>>> Attempts::attempt(const Step& planned, bool
     auto relay = std::make_unique<Relay>(sink_, served, parts_.clock, manner);
     targets::Report report;
     trace_.attempts.push_back(line_of(step));
-    Result<domain::Response> answered = co_await dispatch(step, *relay, report);
+    const Result<domain::Label> label = label_of(step);
+    Result<domain::Response> answered = fail(ErrorCode::internal, "not asked");
+    if (label) {
+        answered = co_await dispatch(step, *relay, report);
+    } else {
+        answered = fail(label.error());
+    }
     begun_ = relay->begun();
+    if (label && (answered || begun_)) raise_by_adapter(trace_, step.adapter, *label);
     close(step, report, *relay, started, answered);
     if (!answered) {
         last_word_ =
@@ -231,6 +239,19 @@ double Attempts::worth_of(const Step& step, double sureness) const {
     if (parts_.confidences == nullptr) return sureness;
     return parts_.confidences->at(step.target->id, router::adapter_name(step.adapter),
                                   trace_.capability.field(), sureness);
+}
+
+/// What the step's adapter learned from labels its answer, so policy has to let this request have
+/// that: of the version that answers, which may be newer than the plan.
+Result<domain::Label> Attempts::label_of(const Step& step) const {
+    domain::Label nothing;
+    nothing.sensitivity = domain::Sensitivity::public_;
+    const targets::Target* target = find(parts_.targets, step.target.get());
+    if (step.adapter.empty() || target == nullptr) return nothing;
+    TRY(domain::Label label, target->adapter_label(step.adapter));
+    TRY_DO(check_adapter(*prepared_.rules->policy, prepared_.cleared->annotated(), label,
+                         *step.target));
+    return label;
 }
 
 Task<Result<domain::Response>> Attempts::dispatch(const Step& step, Relay& relay,

@@ -16,7 +16,8 @@ struct Prepared {
     std::shared_ptr<const policy::ClearedRequest> cleared;
     router::Plan plan;
     bool aliased = false;
-    bool escalates = true;  ///< the key's limits have room for more than one answer
+    bool escalates = true;               ///< the key's limits have room for more than one answer
+    std::shared_ptr<const Rules> rules;  ///< by which it was cleared
     std::unique_ptr<members::Reservation> reservation;
 };
 
@@ -60,6 +61,7 @@ private:
 
     Step exact(const Step& planned) const;
     Task<Result<std::optional<Outcome>>> attempt(const Step& planned, bool may_reject);
+    Result<domain::Label> label_of(const Step& step) const;
     Task<Result<domain::Response>> dispatch(const Step& step, Relay& relay,
                                             targets::Report& report);
     Task<Result<domain::Response>> dispatch_outside(policy::Dispatch leave, targets::Target& target,

@@ -21,6 +21,7 @@ protected:
         spec->tier = tier;
         spec->local = tier == Tier::t0;
         spec->quality = quality;
+        spec->jurisdiction = jurisdiction;
         spec->endpoint.host = "10.0.0.7";
         spec->prices.per_answer_token = price;
         spec->confidence_min = confidence_min;
@@ -89,6 +90,7 @@ protected:
     double confidence_min = 0;  ///< of the targets that are added from now on
     std::unique_ptr<router::Estimates> estimates;
     std::unique_ptr<router::Confidences> confidences;
+    std::string jurisdiction;  ///< of targets that are added from now on
 
 private:
     int asked_ = 0;

@@ -118,6 +118,7 @@ struct Ledger {
     int open = 0;
     bool refuses = false;
     std::uint64_t tokens_max = ~std::uint64_t{0};
+    std::function<void()> on_reserve;
 };
 
 class LedgerReservation final : public members::Reservation {
@@ -149,6 +150,7 @@ public:
     explicit LedgerMembers(Ledger& ledger) : ledger_(ledger) {}
     Result<std::unique_ptr<members::Reservation>> reserve(const members::Key&, std::uint64_t tokens,
                                                           domain::Money) override {
+        if (ledger_.on_reserve) ledger_.on_reserve();
         if (ledger_.refuses) return fail(ErrorCode::rate_limited, "one request a minute");
         if (tokens > ledger_.tokens_max) return fail(ErrorCode::exhausted, "too many tokens");
         return std::make_unique<LedgerReservation>(ledger_, tokens);
@@ -179,11 +181,22 @@ public:
     ScriptedTarget(std::shared_ptr<const domain::TargetSpec> target, MemoryStore& store)
         : Target(std::move(target)), store_(store) {}
 
+    Result<std::string> adapter(std::string_view asked) const override {
+        const auto known = versions.find(std::string(asked));
+        if (known == versions.end()) return Target::adapter(asked);
+        return known->second;
+    }
+    Result<domain::Label> adapter_label(std::string_view asked) const override {
+        TRY(const std::string version, adapter(asked));
+        return adapter_labels.at(version);
+    }
     std::uint32_t queue_depth() const noexcept override { return 0; }
     Task<Result<void>> probe(const policy::Permit&) override { co_return Result<void>(); }
 
     std::deque<Script> scripts;  // the last one stays
     std::function<void()> on_attempt;
+    std::map<std::string, std::string> versions;          // of adapters, by name and by themselves
+    std::map<std::string, domain::Label> adapter_labels;  // by version
     int attempts = 0;
     std::vector<domain::Request> seen;
 
