@@ -131,6 +131,56 @@ describe('adapters', () => {
         assert.equal((await ask('local/law')).text, second.text);
     });
 
+    test('several answer one request, each with its strength, in every way of naming them', async () => {
+        await take('style', 5);
+        const both = await ask('local/law@1.0.0*0.5,style');
+        assert.equal(both.adapter, 'law@1.0.0*0.5,style@1.0.0');
+        assert.equal((await molly.trace(both.receipt)).adapter, both.adapter);
+        const listed = { molly: { adapters: [{ name: 'law@1.0.0', scale: 0.5 }, { name: 'style' }] } };
+        assert.equal((await ask('local', listed)).text, both.text);
+        const turned = await ask('local/style,law@1.0.0*0.5');
+        assert.equal(turned.text, both.text, 'the order counts');
+        for (const alone of ['local', 'local/law@1.0.0', 'local/style'])
+            assert.notEqual((await ask(alone)).text, both.text, alone);
+        assert.equal((await ask('local/law@1.0.0*0,style*0')).text, (await ask('local')).text);
+        for (const [name, status] of [['local/law*x', 400], ['local/law,nobody', 404], ['local/law,', 400]]) {
+            const fault = await ask(name).then(() => assert.fail(`${name} answered`), (error) => error);
+            assert.equal(fault.status, status, `${name}: ${fault.message}`);
+        }
+        const key = await molly.make_key({ member: 'bea', models: ['local/law'] });
+        const limited = new OpenAI({ apiKey: key, baseURL: `${molly.url}/v1`, maxRetries: 0 });
+        const fault = await limited.chat.completions.create({ model: 'local/law,style', messages: question, max_tokens: 8 })
+            .then(() => assert.fail('it answered'), (error) => error);
+        assert.ok(fault.status === 403 || fault.status === 404);
+    });
+
+    // SPEC section 1: an answer carries the join of its request and of the adapter that made it.
+    test('the label of what it learned from is on the answer, its receipt and its conversation', async () => {
+        const weights = file('secret.gguf', { seed: 77 });
+        fs.writeFileSync(`${weights}.json`, JSON.stringify({ label: { class: 'secret', origins: ['corpus:letters'] } }));
+        await told('import', weights, '--name', 'letters', '--base', model);
+        const messages = [{ role: 'user', content: 'Che cosa sai di noi?' }];
+        const plain = await molly.trace((await ask('local', { messages })).receipt);
+        assert.equal(plain.label.class, 'private');
+        const answer = await ask('local/letters', { messages });
+        const trace = await molly.trace(answer.receipt);
+        assert.equal(trace.label.class, 'secret');
+        assert.ok(trace.label.origins.includes('corpus:letters'));
+        assert.ok(trace.signals.some((signal) => signal.source === 'adapter:letters@1.0.0'), JSON.stringify(trace.signals));
+        assert.match(JSON.stringify(await molly.receipt(answer.receipt)), /secret/);
+        const later = await molly.trace((await ask('local', { messages })).receipt);
+        assert.equal(later.label.class, 'secret', 'it does not stick to the conversation');
+    });
+
+    test('doctor says how adapters run and what memory they have', async () => {
+        const { findings } = JSON.parse((await molly.command('doctor', '--json')).stdout);
+        const text = JSON.stringify(findings);
+        assert.match(text, /adapters share one batch \(15 layers, (avx512|avx2|plain)\)/);
+        assert.match(text, /memory for requests, prefixes and adapters: [0-9.]+ of [0-9.]+ MiB/);
+        const sizes = JSON.parse((await molly.command('adapters', 'sizes', model, '--json')).stdout);
+        assert.ok(sizes.ranks.length > 0 && sizes.ranks.every((rank) => rank.load_ms > 0 && rank.load_ms < 5000));
+    });
+
     // Case 15.
     test('one that does not fit is refused by the tensor\'s name', async () => {
         for (const [options, expected] of [[{ prefix: 'model.' }, /tensor model\.blk\.0\.attn_output\.weight\.lora_a/], [{ width: 64 }, /blk\.0\.attn_output\.weight|blk\.0\.attn_q\.weight/]]) {

@@ -119,6 +119,22 @@ TEST(OpenAiChat, DecodesTheMollyObject) {
     EXPECT_EQ(extensions.tags, std::vector<std::string>{"hr"});
 }
 
+TEST(OpenAiChat, SeveralAdaptersAreOneNameInside) {
+    const auto decoded = decode(R"({"model":"a","messages":[{"role":"user","content":"x"}],
+      "molly":{"adapters":[{"name":"law","scale":0.5},{"name":"style@2.0.0"}]}})");
+    ASSERT_TRUE(decoded) << decoded.error().message();
+    EXPECT_EQ(decoded->request.extensions.adapter, "law*0.5,style@2.0.0");
+    for (const char* wrong :
+         {R"([{"name":"a,b"}])", R"([{"name":"a*2"}])", R"([{"scale":1}])", R"(["law"])",
+          R"([{"name":"law","scale":99}])", R"([{"name":"law","scale":"1"}])", R"("law")"}) {
+        const auto refused = decode(
+            std::string(R"({"model":"a","messages":[{"role":"user","content":"x"}],"molly":{)") +
+            R"("adapters":)" + wrong + "}}");
+        ASSERT_FALSE(refused) << wrong;
+        EXPECT_EQ(refused.error().code(), ErrorCode::invalid_request) << wrong;
+    }
+}
+
 struct Refused {
     std::string_view fields;  // after model and messages
     ErrorCode code;

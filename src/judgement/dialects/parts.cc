@@ -4,13 +4,15 @@
 #include <array>
 #include <chrono>
 
+#include "domain/adapter_share.h"
+
 namespace molly::dialects {
 namespace {
 
 constexpr std::size_t inputs_max = 2048;
-constexpr std::array<std::string_view, 10> extension_names = {
-    "class",   "residency", "mode",         "max_cost", "max_latency_ms",
-    "adapter", "explain",   "conversation", "purpose",  "tags"};
+constexpr std::array<std::string_view, 11> extension_names = {
+    "class",   "residency",    "mode",    "max_cost", "max_latency_ms", "adapter", "adapters",
+    "explain", "conversation", "purpose", "tags"};
 
 std::vector<std::string> texts(const Fields& fields, std::string_view name) {
     const json::value* value = fields.find(name);
@@ -36,13 +38,32 @@ std::vector<std::string> texts(const Fields& fields, std::string_view name) {
     return all;
 }
 
+/// Several adapters with their strengths, as the one name that says the same.
+void decode_adapters(const Fields& fields, domain::Extensions& extensions) {
+    if (fields.has("adapter"))
+        return fields.invalid("adapters", "stands in the place of adapter; leave one of them out");
+    std::vector<domain::AdapterShare> shares;
+    for_each_object(fields, "adapters", [&](const Fields& one) {
+        domain::AdapterShare share;
+        share.name = one.required_text("name");
+        if (share.name.find_first_of(",*") != std::string::npos)
+            one.invalid("name", "must be the name of one adapter");
+        share.scale =
+            one.number("scale", -domain::adapter_scale_max, domain::adapter_scale_max).value_or(1);
+        shares.push_back(std::move(share));
+    });
+    if (shares.size() > domain::adapter_shares_max)
+        fields.invalid("adapters", "must hold at most 8 adapters");
+    extensions.adapter = to_string(shares);
+}
+
 void decode_extension_fields(const Fields& fields, domain::Extensions& extensions) {
     for (const auto& [key, value] : fields.all()) {
         if (std::find(extension_names.begin(), extension_names.end(), std::string_view(key)) ==
             extension_names.end()) {
             fields.invalid(key,
                            "is no extension; class, residency, mode, max_cost, max_latency_ms, "
-                           "adapter, explain, conversation, purpose and tags are");
+                           "adapter, adapters, explain, conversation, purpose and tags are");
         }
     }
     if (const auto text = fields.text("class")) {
@@ -65,6 +86,7 @@ void decode_extension_fields(const Fields& fields, domain::Extensions& extension
     if (const auto latency = fields.count("max_latency_ms", 1))
         extensions.latency_max = std::chrono::milliseconds(*latency);
     extensions.adapter = fields.text_or_empty("adapter");
+    if (fields.has("adapters")) decode_adapters(fields, extensions);
     extensions.explain = fields.flag("explain");
     extensions.conversation = fields.text_or_empty("conversation");
     extensions.purpose = fields.text_or_empty("purpose");

@@ -111,13 +111,22 @@ Result<void> authorise(const domain::Caller& caller, const domain::TargetSpec& t
                                              to_string(target.tier))));
     }
     const std::vector<std::string>& models = caller.models;
-    // An adapter's name stands for all of its versions.
-    const std::string name = adapter_name(adapter);
-    const auto covers = [&](const std::string& model) {
-        return model == target.id || (!adapter.empty() && (model == target.id + "/" + adapter ||
-                                                           model == target.id + "/" + name));
+    // Each of several adapters has to be covered; a name stands for all of its versions.
+    const auto covered = [&](const std::string& version) {
+        const std::string name = adapter_name(version);
+        return std::any_of(models.begin(), models.end(), [&](const std::string& model) {
+            return model == target.id || (!adapter.empty() && (model == target.id + "/" + version ||
+                                                               model == target.id + "/" + name));
+        });
     };
-    if (models.empty() || std::any_of(models.begin(), models.end(), covers)) return {};
+    bool all = true;
+    for (std::size_t at = 0; at <= adapter.size() && all;) {
+        const std::size_t end = std::min(adapter.find(',', at), adapter.size());
+        const std::string share = adapter.substr(at, end - at);
+        all = covered(share.substr(0, share.find('*')));
+        at = end + 1;
+    }
+    if (models.empty() || all) return {};
     return fail(Error(ErrorCode::denied,
                       fmt::format("key {} may use only {}", caller.key_id, fmt::join(models, ", ")))
                     .reason("model_not_in_scope")

@@ -177,8 +177,16 @@ TEST(Plan, AuthoriseChecksTargetAndAdapter) {
     EXPECT_TRUE(allowed("law"));
     EXPECT_FALSE(allowed(""));
     EXPECT_FALSE(allowed("tax"));
+    // Of several every one has to be covered, whatever its strength.
+    EXPECT_TRUE(allowed("law@1.0.0*0.5"));
+    EXPECT_FALSE(allowed("law,tax"));
+    EXPECT_FALSE(allowed("tax*0,law"));
+    caller.models = {"home/law", "home/tax@2.0.0"};
+    EXPECT_TRUE(allowed("law*0.5,tax@2.0.0"));
+    EXPECT_FALSE(allowed("law,tax@2.1.0"));
     caller.models = {"home"};
     EXPECT_TRUE(allowed("law"));
+    EXPECT_TRUE(allowed("law,tax"));
     caller.tiers = {Tier::t1};
     EXPECT_FALSE(allowed(""));
 }

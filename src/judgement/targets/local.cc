@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "base/coroutine.h"
+#include "domain/adapter_share.h"
 #include "targets/target.h"
 
 namespace molly::targets {
@@ -30,8 +31,23 @@ public:
 
     Result<std::string> adapter(std::string_view asked) const override {
         if (registry_ == nullptr) return Target::adapter(asked);
-        TRY(const adapters::Manifest manifest, registry_->find(asked, engine_.describe().hash));
-        return manifest.id();
+        TRY(auto shares, domain::adapter_shares_from(asked));
+        for (domain::AdapterShare& share : shares) {
+            TRY(const adapters::Manifest manifest, find(share));
+            share.name = manifest.id();
+        }
+        return to_string(shares);
+    }
+    Result<domain::Label> adapter_label(std::string_view asked) const override {
+        if (registry_ == nullptr) return Target::adapter_label(asked);
+        TRY(const auto shares, domain::adapter_shares_from(asked));
+        domain::Label label;
+        label.sensitivity = domain::Sensitivity::public_;
+        for (const domain::AdapterShare& share : shares) {
+            TRY(const adapters::Manifest manifest, find(share));
+            label = join(label, manifest.label);
+        }
+        return label;
     }
     Result<domain::Label> adapter_label(std::string_view asked) const override {
         if (registry_ == nullptr) return Target::adapter_label(asked);
@@ -53,16 +69,26 @@ public:
     }
 
 private:
-    /// What the engine needs to run an adapter.
-    Result<engine::AdapterUse> use_of(const std::string& id) const {
-        if (registry_ == nullptr) return fail(Target::adapter(id).error());
-        TRY(const adapters::Manifest manifest, registry_->find(id, engine_.describe().hash));
-        engine::AdapterUse use;
-        use.id = manifest.id();
-        use.hash = manifest.hash;
-        use.file = registry_->file_of(manifest);
-        use.pinned = registry_->pinned(manifest);
-        return use;
+    Result<adapters::Manifest> find(const domain::AdapterShare& share) const {
+        return registry_->find(share.name, engine_.describe().hash);
+    }
+
+    /// What the engine needs to run adapters.
+    Result<std::vector<engine::AdapterUse>> uses_of(const std::string& names) const {
+        if (registry_ == nullptr) return fail(Target::adapter(names).error());
+        TRY(const auto shares, domain::adapter_shares_from(names));
+        std::vector<engine::AdapterUse> uses;
+        for (const domain::AdapterShare& share : shares) {
+            TRY(const adapters::Manifest manifest, find(share));
+            engine::AdapterUse use;
+            use.id = manifest.id();
+            use.hash = manifest.hash;
+            use.file = registry_->file_of(manifest);
+            use.scale = share.scale;
+            use.pinned = registry_->pinned(manifest);
+            uses.push_back(std::move(use));
+        }
+        return uses;
     }
 
     Task<Result<domain::Response>> answer(policy::Dispatch dispatch, DeltaSink& sink,
@@ -90,9 +116,8 @@ private:
         if (dispatch.adapter().empty()) {
             CO_TRY_DO(co_await engine_.generate(request, counting));
         } else {
-            CO_TRY(engine::AdapterUse use, use_of(dispatch.adapter()));
-            response.adapter = use.id;
-            CO_TRY_DO(co_await engine_.generate_with(request, std::move(use), counting));
+            CO_TRY(auto uses, uses_of(dispatch.adapter()));
+            CO_TRY_DO(co_await engine_.generate_with(request, std::move(uses), counting));
         }
         response.usage = counting.usage();
         co_return response;

@@ -10,9 +10,14 @@
 #include <ggml.h>
 #include <gguf.h>
 
-#include "engine/internal/hot_adapter.h"
+#include "engine/internal/hot_set.h"
 
 namespace molly::engine {
+namespace {
+
+constexpr std::uint64_t room_bytes = std::uint64_t{2} << 30U;
+
+}  // namespace
 
 Result<double> time_adapter_load(const std::filesystem::path& base,
                                  const std::filesystem::path& adapter) {
@@ -34,10 +39,18 @@ Result<double> time_adapter_load(const std::filesystem::path& base,
         layers.push_back({ggml_get_name(tensor), static_cast<std::uint64_t>(tensor->ne[0]),
                           static_cast<std::uint64_t>(tensor->ne[1]), true});
     }
+    TRY(const auto hot, HotSet::make(layers, room_bytes));
+    hot->prepare();
     std::array<double, 5> spent{};
+    const std::vector<AdapterUse> uses = {{.id = adapter.filename().string(),
+                                           .hash = adapter.string(),
+                                           .file = adapter,
+                                           .scale = 1,
+                                           .pinned = false}};
     for (double& one : spent) {
+        hot->drop(uses.front().hash);
         const auto start = std::chrono::steady_clock::now();
-        TRY(const auto loaded, HotAdapter::load(adapter, layers));
+        TRY(const auto loaded, hot->take(uses, [] { return true; }));
         one = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
                   .count();
     }

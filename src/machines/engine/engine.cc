@@ -100,6 +100,20 @@ private:
     std::weak_ptr<Runner> runner_;
 };
 
+/// In one order, whatever order they were named in, each once: sums of floats depend on it.
+std::vector<AdapterUse> each_once(std::vector<AdapterUse> adapters) {
+    std::ranges::sort(adapters, {}, &AdapterUse::hash);
+    std::vector<AdapterUse> once;
+    for (AdapterUse& use : adapters) {
+        if (!once.empty() && once.back().hash == use.hash) {
+            once.back().scale += use.scale;
+        } else {
+            once.push_back(std::move(use));
+        }
+    }
+    return once;
+}
+
 class LocalEngine final : public Engine {
 public:
     LocalEngine(std::unique_ptr<Model> model, std::unique_ptr<ChatFormat> format, Limits limits)
@@ -107,16 +121,18 @@ public:
     LocalEngine(const LocalEngine&) = delete;
     LocalEngine& operator=(const LocalEngine&) = delete;
     ~LocalEngine() override {
+        // First whoever might hand work to the workers.
         if (hot_) hot_->stop();
+        if (runner_) runner_->stop();
     }
 
     Result<void> start();
     Task<Result<void>> generate(const domain::Request& request, DeltaSink& sink) override {
-        return answer(request, std::nullopt, sink);
+        return answer(request, {}, sink);
     }
-    Task<Result<void>> generate_with(const domain::Request& request, AdapterUse adapter,
-                                     DeltaSink& sink) override {
-        return answer(request, std::move(adapter), sink);
+    Task<Result<void>> generate_with(const domain::Request& request,
+                                     std::vector<AdapterUse> adapters, DeltaSink& sink) override {
+        return answer(request, each_once(std::move(adapters)), sink);
     }
     Task<Result<Embeddings>> embed(const domain::Request& request) override;
     const Description& describe() const noexcept override { return model_->description(); }
@@ -125,15 +141,18 @@ public:
                 .waiting = runner_->waiting() + worker_->waiting() + loader_->waiting()};
     }
     AdapterMemory adapters() const override;
+    MemoryState memory() const override;
     void drop_adapter(const std::string& hash) override { hot_->drop(hash); }
 
 private:
     Result<void> check_room() const;
-    Task<Result<void>> answer(const domain::Request& request, std::optional<AdapterUse> adapter,
+    Task<Result<void>> answer(const domain::Request& request, std::vector<AdapterUse> adapters,
                               DeltaSink& sink);
-    void prepare(const domain::Request& request, const std::optional<AdapterUse>& adapter,
+    void prepare(const domain::Request& request, const std::vector<AdapterUse>& adapters,
                  const std::shared_ptr<Stream>& stream);
-    Result<void> take_adapter(const domain::Request& request, const AdapterUse& adapter, Job& job);
+    Result<void> take_adapters(Job& job);
+    Result<void> check_memory(Job& job) const;
+    void take_again(std::unique_ptr<Sequence> sequence);
     Result<std::vector<std::vector<Token>>> read_inputs(const domain::Request& request) const;
 
     std::unique_ptr<Model> model_;
@@ -141,6 +160,7 @@ private:
     Limits limits_;
     std::unique_ptr<Preparer> preparer_;
     std::unique_ptr<AdapterLane> lane_;
+    std::shared_ptr<MemoryBudget> budget_;
     std::shared_ptr<HotSet> hot_;
     std::shared_ptr<Runner> runner_;
     std::unique_ptr<Worker> worker_;  // the last two: they use all of the above
@@ -211,11 +231,25 @@ Result<void> LocalEngine::start() {
     description.context_tokens_max = limits_.context_tokens_max;
     description.tools = format_->tools();
     preparer_ = std::make_unique<Preparer>(*model_, *format_, limits_);
-    hot_ = lane_->make_hot_set(limits_.adapter_bytes_max != 0 ? limits_.adapter_bytes_max
-                                                              : memory_available() / 4);
-    runner_ = std::make_shared<Runner>(*model_, std::move(context), limits_, threads, *lane_);
+    const std::uint64_t room =
+        limits_.memory_bytes_max != 0 ? limits_.memory_bytes_max : memory_available() / 2;
+    budget_ = std::make_shared<MemoryBudget>(room);
+    TRY(hot_, lane_->make_hot_set(limits_.adapter_bytes_max != 0 ? limits_.adapter_bytes_max : room,
+                                  budget_));
     worker_ = std::make_unique<Worker>();
     loader_ = std::make_unique<Worker>();
+    runner_ = std::make_shared<Runner>(
+        Runner::Parts{
+            .model = *model_,
+            .limits = limits_,
+            .adapters = *lane_,
+            .hot = hot_,
+            .budget = budget_,
+            .wait_for_adapters =
+                [this](std::unique_ptr<Sequence> sequence) { take_again(std::move(sequence)); }},
+        std::move(context), threads);
+    hot_->on_wish([this] { runner_->nudge(); });
+    loader_->post([this] { hot_->prepare(); });
     log_event(LogLevel::info, "model_loaded",
               {{"name", description.name},
                {"threads", threads},
@@ -239,37 +273,89 @@ AdapterMemory LocalEngine::adapters() const {
     return memory;
 }
 
-Result<void> LocalEngine::take_adapter(const domain::Request& request, const AdapterUse& adapter,
-                                       Job& job) {
-    const auto wanted = [&] { return !job.cancelled() && request.deadline > system_clock().now(); };
-    TRY(job.adapter, hot_->take(adapter, wanted));
-    job.adapter_scale = adapter.scale;
+Result<void> LocalEngine::take_adapters(Job& job) {
+    if (job.adapters.empty()) return {};
+    std::vector<AdapterUse> uses;
+    for (const JobAdapter& adapter : job.adapters)
+        uses.push_back(adapter.use);
+    const auto wanted = [&] { return !job.cancelled() && job.deadline > system_clock().now(); };
+    TRY(auto holds, hot_->take(uses, wanted));
+    for (std::size_t i = 0; i < holds.size(); ++i)
+        job.adapters[i].hold = std::move(holds[i]);
     return {};
 }
 
-void LocalEngine::prepare(const domain::Request& request, const std::optional<AdapterUse>& adapter,
+/// A request that could never run is refused with the numbers; one whose answer could not be as
+/// long as it may gets a shorter one.
+Result<void> LocalEngine::check_memory(Job& job) const {
+    const std::uint64_t token = runner_->places().bytes_per_token();
+    const AdapterMemory adapters = hot_->state();
+    std::uint64_t other = adapters.bytes_pinned;
+    for (const JobAdapter& adapter : job.adapters)
+        if (!adapter.use.pinned) other += adapter.hold.get()->bytes();
+    other = std::min(other, budget_->bytes_max());
+    const std::uint64_t fits =
+        (budget_->bytes_max() - other) / token / ContextPlaces::block * ContextPlaces::block;
+    if (job.prompt.size() + 1 <= fits) {
+        const auto left = static_cast<std::uint32_t>(fits - job.prompt.size());
+        job.answer_tokens_max = std::min(job.answer_tokens_max, left);
+        return {};
+    }
+    const auto mib = [](std::uint64_t bytes) { return static_cast<double>(bytes) / 1048576; };
+    const std::uint64_t wanted = (job.prompt.size() + 1) * token;
+    return fail(
+        Error(ErrorCode::exhausted,
+              fmt::format("the prompt needs {:.1f} MiB of memory; {:.1f} MiB are there, {:.1f} of "
+                          "them for its adapters and pinned ones; shorten it or raise "
+                          "engine.memory_mib",
+                          mib(wanted), mib(budget_->bytes_max()), mib(other)))
+            .param("messages")
+            .italian(fmt::format("il prompt vuole {:.1f} MiB di memoria; ce ne sono {:.1f}, {:.1f} "
+                                 "per i suoi adattatori e quelli fissati; accorciarlo o alzare "
+                                 "engine.memory_mib",
+                                 mib(wanted), mib(budget_->bytes_max()), mib(other))));
+}
+
+void LocalEngine::prepare(const domain::Request& request, const std::vector<AdapterUse>& adapters,
                           const std::shared_ptr<Stream>& stream) {
     if (stream->abandoned.load(std::memory_order_acquire)) return;
     auto job = preparer_->prepare(request);
-    std::optional<Error> error;
+    Result<void> ready;
     if (job) {
         (*job)->stream = stream;
-        if (adapter) {
-            if (auto taken = take_adapter(request, *adapter, **job); !taken)
-                error = std::move(taken).error();
-        }
+        for (const AdapterUse& use : adapters)
+            (*job)->adapters.push_back({.use = use, .hold = {}});
+        ready = take_adapters(**job);
+        if (ready) ready = check_memory(**job);
     } else {
-        error = std::move(job).error();
+        ready = fail(std::move(job).error());
     }
-    if (error) {
-        stream->send({.delta = {}, .error = std::move(error), .last = true});
+    if (!ready) {
+        stream->send({.delta = {}, .error = std::move(ready).error(), .last = true});
         return;
     }
-    runner_->submit(*std::move(job));
+    auto sequence = std::make_unique<Sequence>();
+    sequence->feed = std::move((*job)->prompt);
+    sequence->prompt_tokens = static_cast<std::uint32_t>(sequence->feed.size());
+    sequence->job = *std::move(job);
+    runner_->submit(std::move(sequence));
+}
+
+/// For the engine thread: brings a sequence back once its adapters are in memory again.
+void LocalEngine::take_again(std::unique_ptr<Sequence> sequence) {
+    const auto carried = std::make_shared<std::unique_ptr<Sequence>>(std::move(sequence));
+    loader_->post([this, carried] {
+        Job& job = *(*carried)->job;
+        if (auto taken = take_adapters(job); !taken) {
+            job.stream->send({.delta = {}, .error = std::move(taken).error(), .last = true});
+            return;
+        }
+        runner_->submit(std::move(*carried));
+    });
 }
 
 Task<Result<void>> LocalEngine::answer(const domain::Request& request,
-                                       std::optional<AdapterUse> adapter, DeltaSink& sink) {
+                                       std::vector<AdapterUse> adapters, DeltaSink& sink) {
     CO_TRY_DO(check_room());
     const auto stream = std::make_shared<Stream>();
     const Reader reader(stream, runner_);
@@ -278,8 +364,10 @@ Task<Result<void>> LocalEngine::answer(const domain::Request& request,
         if (const auto alive = runner.lock()) alive->nudge();
     });
     const auto copy = std::make_shared<const domain::Request>(request);
-    Worker& worker = adapter && !hot_->ready(adapter->hash) ? *loader_ : *worker_;
-    worker.post([this, copy, use = std::move(adapter), stream] { prepare(*copy, use, stream); });
+    const bool ready = hot_->ready(adapters);
+    Worker& worker = ready ? *worker_ : *loader_;
+    worker.post([this, copy, uses = std::move(adapters), stream] { prepare(*copy, uses, stream); });
+    if (!ready) loader_->post([this] { hot_->prepare(); });
     for (;;) {
         Event event = co_await stream->events.receive();
         reader.took_one();
@@ -287,6 +375,17 @@ Task<Result<void>> LocalEngine::answer(const domain::Request& request,
         CO_TRY_DO(co_await sink.write(event.delta));
         if (event.last) co_return Result<void>();
     }
+}
+
+MemoryState LocalEngine::memory() const {
+    const ContextPlaces& places = runner_->places();
+    return {.bytes_max = budget_->bytes_max(),
+            .bytes = budget_->used(),
+            .cache = places.bytes(),
+            .prefixes = places.idle_bytes(),
+            .cache_resident = places.memory().resident(),
+            .parked = runner_->parked(),
+            .elastic = places.memory().usable()};
 }
 
 Result<std::vector<std::vector<Token>>> LocalEngine::read_inputs(
@@ -336,7 +435,8 @@ Task<Result<Embeddings>> LocalEngine::embed(const domain::Request& request) {
 
 }  // namespace
 
-Task<Result<void>> Engine::generate_with(const domain::Request& /*request*/, AdapterUse /*adapter*/,
+Task<Result<void>> Engine::generate_with(const domain::Request& /*request*/,
+                                         std::vector<AdapterUse> /*adapters*/,
                                          DeltaSink& /*sink*/) {
     co_return fail(ErrorCode::unsupported, "this engine runs no adapters");
 }

@@ -30,13 +30,15 @@ struct Limits {
     std::uint32_t answer_tokens_default = 1024;  ///< when the caller gives no maximum
     std::uint32_t threads = 0;                   ///< 0: the cores that are free
     std::filesystem::path backends{};            ///< folder of the ggml backends; empty: as built
-    std::uint64_t adapter_bytes_max = 0;  ///< memory for adapters; 0: a quarter of what is free
+    /// Keys and values, kept prefixes and adapters together; 0: half of what is free.
+    std::uint64_t memory_bytes_max = 0;
+    std::uint64_t adapter_bytes_max = 0;  ///< of it, adapters; 0: as much as there is
     AdapterRoute adapter_route = AdapterRoute::automatic;
     /// The same greedy answer whatever shares the batch, somewhat slower.
     bool deterministic = false;
 };
 
-/// The adapter of one request.
+/// One adapter of a request.
 struct AdapterUse {
     std::string id;              ///< for messages: `law@1.0.0`
     std::string hash;            ///< of its content; equal ones share memory
@@ -53,11 +55,24 @@ struct AdapterMemory {
     std::uint32_t hot = 0;     ///< adapters in memory
     std::uint64_t bytes = 0;   ///< that they take
     std::uint64_t bytes_max = 0;
+    std::uint64_t bytes_pinned = 0;
+    std::uint64_t spare = 0;    ///< bytes at hand for the next one
     std::uint32_t waiting = 0;  ///< requests that wait for room
     std::uint64_t hits = 0;
     std::uint64_t loads = 0;
     std::uint64_t evictions = 0;
     double load_ms_last = 0;
+};
+
+/// The one budget at one moment, in bytes.
+struct MemoryState {
+    std::uint64_t bytes_max = 0;
+    std::uint64_t bytes = 0;           ///< of keys and values, kept prefixes and adapters
+    std::uint64_t cache = 0;           ///< of keys and values, kept prefixes included
+    std::uint64_t prefixes = 0;        ///< of it, what only keeps prefixes
+    std::uint64_t cache_resident = 0;  ///< what the system says of all keys and values
+    std::uint64_t parked = 0;          ///< how often a request gave up its memory and went on later
+    bool elastic = false;              ///< keys and values can go back to the system
 };
 
 /// What the loaded model is.
@@ -107,10 +122,10 @@ public:
     /// compile), exhausted (inbox full), deadline_exceeded, cancelled, unsupported.
     virtual Task<Result<void>> generate(const domain::Request& request, DeltaSink& sink) = 0;
 
-    /// The same with an adapter: loaded when it is not in memory, held until the answer is
-    /// complete. Errors: also not_found, conflict (made for another base), corrupt.
-    virtual Task<Result<void>> generate_with(const domain::Request& request, AdapterUse adapter,
-                                             DeltaSink& sink);
+    /// The same with adapters, whose deltas add up: loaded when they are not in memory, held until
+    /// the answer is complete. Errors: also not_found, conflict (made for another base), corrupt.
+    virtual Task<Result<void>> generate_with(const domain::Request& request,
+                                             std::vector<AdapterUse> adapters, DeltaSink& sink);
 
     /// Vectors of `request.inputs`. Errors: as generate.
     virtual Task<Result<Embeddings>> embed(const domain::Request& request) = 0;
@@ -118,6 +133,7 @@ public:
     virtual const Description& describe() const noexcept = 0;
     virtual Load load() const noexcept = 0;
     virtual AdapterMemory adapters() const { return {}; }
+    virtual MemoryState memory() const { return {}; }
     /// Gives an adapter's memory back as soon as no request uses it.
     virtual void drop_adapter(const std::string& /*hash*/) {}
 };

@@ -72,6 +72,9 @@ void read_engine(Reader in, LocalEngine& engine) {
     in.read("waiting_max", engine.limits.inbox_jobs_max, 1, 4096);
     in.read("answer_tokens_default", engine.limits.answer_tokens_default, 1, 1 << 20U);
     in.read("threads", engine.limits.threads, 0, 256);
+    std::uint32_t memory_mib = 0;
+    in.read("memory_mib", memory_mib, 0, 1 << 20U);
+    engine.limits.memory_bytes_max = std::uint64_t{memory_mib} << 20U;
     std::uint32_t adapter_memory_mib = 0;
     in.read("adapter_memory_mib", adapter_memory_mib, 0, 1 << 20U);
     engine.limits.adapter_bytes_max = std::uint64_t{adapter_memory_mib} << 20U;

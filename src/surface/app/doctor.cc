@@ -258,11 +258,25 @@ void examine_adapters(Examination& out, const json::value* state) {
                        "non lo permettono: docs/engine.md"));
 }
 
+/// How much of the engine's one budget is in use.
+void examine_memory(Examination& out, const json::value* state) {
+    if (state == nullptr || !state->is_object()) return;
+    const json::value* bytes = state->get_object().if_contains("bytes");
+    const json::value* most = state->get_object().if_contains("bytes_max");
+    if (bytes == nullptr || most == nullptr || !bytes->is_number() || !most->is_number()) return;
+    const auto mib = [](const json::value& value) { return value.to_number<double>() / 1048576; };
+    out.good(fmt::format("{}: {:.1f} {} {:.1f} MiB",
+                         out.say("the engine's memory for requests, prefixes and adapters",
+                                 "memoria del motore per richieste, prefissi e adattatori"),
+                         mib(*bytes), out.say("of", "di"), mib(*most)));
+}
+
 void examine_health(Examination& out, Api& api) {
     const auto body = body_of(api.call("GET", "/molly/v1/health"));
     const auto parsed = body ? parse_json(*body) : Result<json::value>(fail(body.error()));
     if (!parsed || !parsed->is_object()) return;
     examine_adapters(out, parsed->get_object().if_contains("adapters"));
+    examine_memory(out, parsed->get_object().if_contains("memory"));
     const json::value* state = parsed->get_object().if_contains("t3");
     if (state == nullptr || !state->is_string()) return;
     const std::string word(state->get_string());

@@ -17,9 +17,10 @@ public:
     Task<Result<void>> generate(const domain::Request& request, engine::DeltaSink& sink) override {
         return engine_->generate(request, sink);
     }
-    Task<Result<void>> generate_with(const domain::Request& request, engine::AdapterUse adapter,
+    Task<Result<void>> generate_with(const domain::Request& request,
+                                     std::vector<engine::AdapterUse> adapters,
                                      engine::DeltaSink& sink) override {
-        return engine_->generate_with(request, std::move(adapter), sink);
+        return engine_->generate_with(request, std::move(adapters), sink);
     }
     Task<Result<engine::Embeddings>> embed(const domain::Request& request) override {
         return engine_->embed(request);
@@ -27,6 +28,7 @@ public:
     const engine::Description& describe() const noexcept override { return description_; }
     engine::Load load() const noexcept override { return engine_->load(); }
     engine::AdapterMemory adapters() const override { return engine_->adapters(); }
+    engine::MemoryState memory() const override { return engine_->memory(); }
     void drop_adapter(const std::string& hash) override { engine_->drop_adapter(hash); }
 
 private:

@@ -116,8 +116,16 @@ json::object adapter_state(const engine::AdapterMemory& memory) {
     return json::object{{"together", memory.together}, {"kernel", memory.kernel},
                         {"layers", memory.layers},     {"hot", memory.hot},
                         {"bytes", memory.bytes},       {"bytes_max", memory.bytes_max},
+                        {"spare", memory.spare},       {"bytes_pinned", memory.bytes_pinned},
                         {"waiting", memory.waiting},   {"hits", memory.hits},
                         {"loads", memory.loads},       {"evictions", memory.evictions}};
+}
+
+json::object memory_state(const engine::MemoryState& memory) {
+    return json::object{{"bytes", memory.bytes},       {"bytes_max", memory.bytes_max},
+                        {"cache", memory.cache},       {"cache_resident", memory.cache_resident},
+                        {"prefixes", memory.prefixes}, {"parked", memory.parked},
+                        {"elastic", memory.elastic}};
 }
 
 }  // namespace
@@ -136,8 +144,10 @@ Task<void> health(Exchange& exchange) {
                                            {"available", view.available}});
         }
         out["targets"] = std::move(targets);
-        if (exchange.parts.engine != nullptr)
+        if (exchange.parts.engine != nullptr) {
             out["adapters"] = adapter_state(exchange.parts.engine->adapters());
+            out["memory"] = memory_state(exchange.parts.engine->memory());
+        }
         const std::string_view outside = exchange.parts.pipeline.third_parties();
         out["t3"] = outside == "open" ? "open" : fmt::format("closed: {}", outside);
     }

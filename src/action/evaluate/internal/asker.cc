@@ -56,8 +56,8 @@ Task<Result<void>> ask(Round& round, std::size_t number) {
     Collector collector;
     Result<void> asked;
     if (question.adapter) {
-        engine::AdapterUse adapter = *question.adapter;
-        asked = co_await round.engine.generate_with(request, adapter, collector);
+        std::vector<engine::AdapterUse> adapters(1, *question.adapter);
+        asked = co_await round.engine.generate_with(request, std::move(adapters), collector);
     } else {
         asked = co_await round.engine.generate(request, collector);
     }

@@ -46,14 +46,13 @@ AdapterGraph::Scope::~Scope() {
     current_graph = before_;
 }
 
-void AdapterGraph::set_step(std::vector<AdapterStep> by_sequence) {
+void AdapterGraph::set_step(std::vector<AdapterMix> by_sequence) {
     step_ = std::move(by_sequence);
     touched_.assign(layers_.size(), false);
-    for (const AdapterStep& sequence : step_) {
-        if (sequence.adapter == nullptr) continue;
-        for (std::uint32_t layer = 0; layer < layers_.size(); ++layer)
-            if (sequence.adapter->pair(layer) != nullptr) touched_[layer] = true;
-    }
+    for (const AdapterMix& sequence : step_)
+        for (const AdapterStep& step : sequence)
+            for (std::uint32_t layer = 0; layer < layers_.size(); ++layer)
+                if (step.adapter->pair(layer) != nullptr) touched_[layer] = true;
     const auto next = static_cast<std::uint32_t>(signatures_.size());
     signature_ = signatures_.emplace(touched_, next).first->second;
 }
@@ -74,6 +73,17 @@ std::uint32_t AdapterGraph::note(const ggml_tensor& weight, bool usable) {
     by_name_.emplace(layers_.back().name, layer);
     by_layer_.resize(layers_.size() * 2, nullptr);
     return layer;
+}
+
+/// A cache's tensors are the roots of what the graph writes into them.
+void AdapterGraph::note_cache(const llm_graph_context& context) {
+    for (int i = 0; i < ggml_graph_n_nodes(context.gf); ++i) {
+        ggml_tensor* root = ggml_graph_node(context.gf, i)->view_src;
+        if (root == nullptr || !std::string_view(ggml_get_name(root)).starts_with("cache_"))
+            continue;
+        if (std::ranges::find(cache_tensors_, root) == cache_tensors_.end())
+            cache_tensors_.push_back(root);
+    }
 }
 
 AdapterGraph::Operation* AdapterGraph::operation(std::uint32_t layer, bool outputs) {
@@ -100,6 +110,7 @@ ggml_tensor* AdapterGraph::multiply(const llm_graph_context& context, ggml_tenso
 
 ggml_tensor* AdapterGraph::add_delta(const llm_graph_context& context, ggml_tensor* weight,
                                      ggml_tensor* input, ggml_tensor* output) {
+    if (!frozen_) note_cache(context);
     auto& inputs = context.res->inputs;
     const bool joined = std::ranges::any_of(inputs, [](const llm_graph_input_ptr& one) {
         return dynamic_cast<const Input*>(one.get()) != nullptr;
@@ -130,25 +141,30 @@ void AdapterGraph::see(const llama_ubatch& batch) {
 }
 
 void AdapterGraph::sort(const std::vector<std::uint32_t>& sequences, Rows& rows) const {
-    rows.rows.clear();
-    rows.scales.clear();
-    rows.segments.clear();
-    std::vector<const HotAdapter*> adapters;
-    for (const AdapterStep& sequence : step_) {
-        if (sequence.adapter == nullptr) continue;
-        if (std::ranges::find(adapters, sequence.adapter) == adapters.end())
-            adapters.push_back(sequence.adapter);
+    rows = {};
+    // By adapter, in the order of their hashes: what each sequence wants of it.
+    std::map<std::pair<std::string_view, const HotAdapter*>, std::vector<const AdapterStep*>> steps;
+    for (std::size_t sequence = 0; sequence < step_.size(); ++sequence) {
+        for (const AdapterStep& step : step_[sequence]) {
+            auto& wanted = steps[{step.hash, step.adapter}];
+            wanted.resize(step_.size(), nullptr);
+            wanted[sequence] = &step;
+        }
     }
-    for (const HotAdapter* adapter : adapters) {
+    for (const auto& [adapter, wanted] : steps) {
         const std::size_t begin = rows.rows.size();
         for (std::uint32_t row = 0; row < sequences.size(); ++row) {
             const std::uint32_t sequence = sequences[row];
-            if (sequence >= step_.size() || step_[sequence].adapter != adapter) continue;
+            if (sequence >= step_.size() || wanted[sequence] == nullptr) continue;
             rows.rows.push_back(row);
-            rows.scales.push_back(step_[sequence].scale);
+            rows.scales.push_back(wanted[sequence]->scale);
         }
-        if (rows.rows.size() > begin) rows.segments.push_back({adapter, begin, rows.rows.size()});
+        if (rows.rows.size() > begin)
+            rows.segments.push_back({adapter.second, begin, rows.rows.size()});
     }
+    for (std::uint32_t row = 0; row < sequences.size(); ++row)
+        if (sequences[row] < step_.size() && !step_[sequences[row]].empty())
+            rows.adapted.push_back(row);
 }
 
 void AdapterGraph::compute(ggml_tensor* output, int thread, int threads, void* operation) {
@@ -157,7 +173,8 @@ void AdapterGraph::compute(ggml_tensor* output, int thread, int threads, void* o
                      static_cast<std::uint32_t>(threads));
 }
 
-/// Threads share the rows; when there are fewer rows than threads, they share the outputs.
+/// Threads share the rows, so that each row is one thread's; when there are fewer rows than
+/// threads, they share the outputs.
 void AdapterGraph::run(const Operation& operation, ggml_tensor& output, std::uint32_t thread,
                        std::uint32_t threads) const {
     const Rows& rows = operation.outputs ? outputs_ : all_;
@@ -166,13 +183,21 @@ void AdapterGraph::run(const Operation& operation, ggml_tensor& output, std::uin
                           .x_stride = input.nb[1] / sizeof(float),
                           .y = static_cast<float*>(output.data),
                           .y_stride = output.nb[1] / sizeof(float)};
-    const std::size_t count = rows.rows.size();
+    const std::size_t count = rows.adapted.size();
     const bool by_rows = count >= threads;
-    const std::size_t first = by_rows ? count * thread / threads : 0;
-    const std::size_t last = by_rows ? count * (thread + 1) / threads : count;
+    const auto bound = [&](std::size_t part) {
+        const std::size_t at = count * part / threads;
+        return at < count ? rows.adapted[at] : UINT32_MAX;
+    };
+    const std::uint32_t low = by_rows ? bound(thread) : 0;
+    const std::uint32_t high = by_rows ? bound(std::size_t{thread} + 1) : UINT32_MAX;
     for (const Rows::Segment& segment : rows.segments) {
-        const std::size_t begin = std::max(first, segment.begin);
-        const std::size_t end = std::min(last, segment.end);
+        const auto first = rows.rows.begin() + static_cast<std::ptrdiff_t>(segment.begin);
+        const auto last = rows.rows.begin() + static_cast<std::ptrdiff_t>(segment.end);
+        const auto begin =
+            static_cast<std::size_t>(std::lower_bound(first, last, low) - rows.rows.begin());
+        const auto end =
+            static_cast<std::size_t>(std::lower_bound(first, last, high) - rows.rows.begin());
         const LoraPair* pair = segment.adapter->pair(operation.layer);
         if (begin >= end || pair == nullptr) continue;
         const std::uint32_t blocks = pair->out / lora_lanes;

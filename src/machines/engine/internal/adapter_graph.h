@@ -21,11 +21,18 @@ struct llm_graph_context;
 
 namespace molly::engine {
 
-/// What one sequence runs with in the next forward pass.
+/// An adapter that one sequence runs with in the next forward pass.
 struct AdapterStep {
-    const HotAdapter* adapter = nullptr;  ///< null: the base alone
+    const HotAdapter* adapter = nullptr;
     float scale = 1;
+    std::string_view hash;  ///< of its content: deltas add up in this order, in any company
+
+    bool operator==(const AdapterStep& other) const noexcept {
+        return adapter == other.adapter && scale == other.scale;
+    }
 };
+/// All adapters of one sequence, by hash; none: the base alone.
+using AdapterMix = std::vector<AdapterStep>;
 
 class AdapterGraph {
 public:
@@ -55,8 +62,11 @@ public:
     const std::vector<LinearLayer>& layers() const noexcept { return layers_; }
     const char* kernel() const noexcept { return kernel_.name; }
 
+    /// The keys and values that the graphs write to, found while the context was made.
+    const std::vector<ggml_tensor*>& cache_tensors() const noexcept { return cache_tensors_; }
+
     /// What runs next. shape: [sequences]
-    void set_step(std::vector<AdapterStep> by_sequence);
+    void set_step(std::vector<AdapterMix> by_sequence);
 
     /// Called by the replaced function: the layer's product, computed in groups of rows where that
     /// is quicker.
@@ -69,7 +79,7 @@ public:
 private:
     class Input;  // lies in the graph: hears of every micro-batch, and whether it may be used again
 
-    /// Rows of a matrix in the order of their adapters.
+    /// Rows of a matrix by adapter. A row of several adapters stands in several segments.
     struct Rows {
         struct Segment {
             const HotAdapter* adapter = nullptr;
@@ -79,6 +89,7 @@ private:
         std::vector<std::uint32_t> rows;
         std::vector<float> scales;
         std::vector<Segment> segments;
+        std::vector<std::uint32_t> adapted;  // each row that stands in a segment, ascending
     };
     /// What the operation in the graph points to; outlives every graph.
     struct Operation {
@@ -88,6 +99,7 @@ private:
     };
 
     std::uint32_t note(const ggml_tensor& weight, bool usable);
+    void note_cache(const llm_graph_context& context);
     Operation* operation(std::uint32_t layer, bool outputs);
     void see(const llama_ubatch& batch);
     void sort(const std::vector<std::uint32_t>& sequences, Rows& rows) const;
@@ -98,13 +110,14 @@ private:
     LoraKernelChoice kernel_;
     bool whole_groups_ = false;
     bool frozen_ = false;
+    std::vector<ggml_tensor*> cache_tensors_;
     std::vector<LinearLayer> layers_;
     std::map<std::string, std::uint32_t, std::less<>> by_name_;
     std::deque<Operation> operations_;
     std::vector<Operation*> by_layer_;  // shape: [layers, 2]
 
-    std::vector<AdapterStep> step_;  // shape: [sequences]
-    std::vector<bool> touched_;      // layers that some adapter of the step changes
+    std::vector<AdapterMix> step_;  // shape: [sequences]
+    std::vector<bool> touched_;     // layers that some adapter of the step changes
     std::map<std::vector<bool>, std::uint32_t> signatures_;
     std::uint32_t signature_ = 0;  // of touched_: a graph made for another one cannot be used again
     Rows all_;

@@ -11,10 +11,6 @@ namespace {
 // Changing llama.cpp's adapter costs as much as a step or two.
 constexpr std::uint32_t turn_steps_max = 16;
 
-bool same(const AdapterStep& a, const AdapterStep& b) {
-    return a.adapter == b.adapter && (a.adapter == nullptr || a.scale == b.scale);
-}
-
 }  // namespace
 
 AdapterLane::AdapterLane(llama_model* model, bool deterministic)
@@ -38,16 +34,17 @@ void AdapterLane::settle(AdapterRoute wanted) {
               {{"together", together_}, {"layers", layers()}, {"kernel", kernel()}});
 }
 
-std::shared_ptr<HotSet> AdapterLane::make_hot_set(std::uint64_t bytes_max) {
-    if (together_) return std::make_shared<HotSet>(graph_.layers(), bytes_max);
-    return std::make_shared<HotSet>(whole_, bytes_max);
+Result<std::shared_ptr<HotSet>> AdapterLane::make_hot_set(
+    std::uint64_t bytes_max, const std::shared_ptr<MemoryBudget>& budget) {
+    if (together_) return HotSet::make(graph_.layers(), bytes_max, budget);
+    return std::make_shared<HotSet>(whole_, bytes_max, budget);
 }
 
 void AdapterLane::choose(const std::vector<std::size_t>& slots,
-                         const std::vector<AdapterStep>& steps, std::vector<SequenceView>& views) {
+                         const std::vector<AdapterMix>& mixes, std::vector<SequenceView>& views) {
     if (together_ || slots.empty()) return;
     const auto runs = [&](std::size_t i) { return !views[i].paused; };
-    const auto mine = [&](std::size_t i) { return same(steps[slots[i]], turn_); };
+    const auto mine = [&](std::size_t i) { return mixes[slots[i]] == turn_; };
     bool present = false;
     std::size_t other = slots.size();
     // The next one in the order of the slots after a slot of this turn, so that all have theirs.
@@ -62,7 +59,7 @@ void AdapterLane::choose(const std::vector<std::size_t>& slots,
         if (runs(i) && !mine(i)) other = i;
     }
     if (other < slots.size() && (!present || ++turn_steps_ >= turn_steps_max)) {
-        turn_ = steps[slots[other]];
+        turn_ = mixes[slots[other]];
         turn_steps_ = 0;
     }
     for (std::size_t i = 0; i < slots.size(); ++i)
@@ -70,17 +67,23 @@ void AdapterLane::choose(const std::vector<std::size_t>& slots,
 }
 
 int AdapterLane::decode(llama_context& context, const llama_batch& batch,
-                        std::vector<AdapterStep> steps) {
+                        std::vector<AdapterMix> mixes) {
     if (together_) {
-        graph_.set_step(std::move(steps));
+        graph_.set_step(std::move(mixes));
         const AdapterGraph::Scope scope(graph_);
         return llama_decode(&context, batch);
     }
-    std::shared_ptr<llama_adapter_lora> before;  // freed after the lock, and after the last use
+    std::vector<std::shared_ptr<llama_adapter_lora>> before;  // freed after the lock and the use
+    std::vector<llama_adapter_lora*> adapters;
+    std::vector<float> scales;
     const std::scoped_lock lock(whole_.mutex);
-    before = std::exchange(applied_, turn_.adapter != nullptr ? turn_.adapter->whole() : nullptr);
-    llama_adapter_lora* adapter = applied_.get();
-    llama_set_adapters_lora(&context, &adapter, adapter != nullptr ? 1 : 0, &turn_.scale);
+    before.swap(applied_);
+    for (const AdapterStep& step : turn_) {
+        applied_.push_back(step.adapter->whole());
+        adapters.push_back(applied_.back().get());
+        scales.push_back(step.scale);
+    }
+    llama_set_adapters_lora(&context, adapters.data(), adapters.size(), scales.data());
     return llama_decode(&context, batch);
 }
 

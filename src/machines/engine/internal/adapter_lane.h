@@ -8,6 +8,7 @@
 
 #include "engine/engine.h"
 #include "engine/internal/adapter_graph.h"
+#include "engine/internal/cache_memory.h"
 #include "engine/internal/hot_set.h"
 #include "engine/internal/plan_step.h"
 
@@ -24,7 +25,14 @@ public:
     AdapterGraph::Scope scope() { return AdapterGraph::Scope(graph_); }
     /// Decides after the context was made, by what went through our function, and logs it.
     void settle(AdapterRoute wanted);
-    std::shared_ptr<HotSet> make_hot_set(std::uint64_t bytes_max);
+    /// Errors: exhausted.
+    Result<std::shared_ptr<HotSet>> make_hot_set(std::uint64_t bytes_max,
+                                                 const std::shared_ptr<MemoryBudget>& budget);
+
+    /// The keys and values of the context that was made in the scope.
+    CacheMemory cache_memory(std::uint32_t places) const {
+        return CacheMemory(graph_.cache_tensors(), places);
+    }
 
     bool together() const noexcept { return together_; }
     const char* kernel() const noexcept { return together_ ? graph_.kernel() : "llama.cpp"; }
@@ -33,20 +41,21 @@ public:
     }
 
     /// Leaves the sequences to run next. Together: all. In turns: those of one adapter, a few steps
-    /// long; the others wait as if their readers were slow. shapes: slots and views alike; steps by
+    /// long; the others wait as if their readers were slow. shapes: slots and views alike; mixes by
     /// slot
-    void choose(const std::vector<std::size_t>& slots, const std::vector<AdapterStep>& steps,
+    void choose(const std::vector<std::size_t>& slots, const std::vector<AdapterMix>& mixes,
                 std::vector<SequenceView>& views);
-    /// llama_decode with the adapters of `steps`; as its result.
-    int decode(llama_context& context, const llama_batch& batch, std::vector<AdapterStep> steps);
+    /// llama_decode with the adapters of `mixes`; as its result.
+    int decode(llama_context& context, const llama_batch& batch, std::vector<AdapterMix> mixes);
 
 private:
     AdapterGraph graph_;
     WholeModel whole_;
     bool together_ = false;
-    AdapterStep turn_;  // in turns: whose it is
+    AdapterMix turn_;  // in turns: whose it is
     std::uint32_t turn_steps_ = 0;
-    std::shared_ptr<llama_adapter_lora> applied_;  // in turns: graphs point into it
+    // In turns: graphs point into them.
+    std::vector<std::shared_ptr<llama_adapter_lora>> applied_;
 };
 
 }  // namespace molly::engine

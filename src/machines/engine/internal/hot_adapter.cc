@@ -1,18 +1,18 @@
 #include "engine/internal/hot_adapter.h"
 
 #include <algorithm>
-#include <cstring>
-#include <fstream>
+#include <cerrno>
 #include <map>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <ggml.h>
 #include <gguf.h>
 #include <llama.h>
-#include <sys/mman.h>
+#include <unistd.h>
 
 namespace molly::engine {
 namespace {
@@ -44,14 +44,6 @@ struct Factors {
     std::uint32_t rank() const { return static_cast<std::uint32_t>(a->ne[1]); }
 };
 
-/// An adapter file with its tensors named, not read.
-struct Opened {
-    std::unique_ptr<gguf_context, GgufDeleter> file;
-    std::unique_ptr<ggml_context, TensorsDeleter> tensors;
-    std::vector<Factors> factors;  // by layer
-    float alpha = 0;
-};
-
 bool readable(const ggml_tensor& tensor) {
     return tensor.type == GGML_TYPE_F32 || tensor.type == GGML_TYPE_F16 ||
            tensor.type == GGML_TYPE_BF16;
@@ -80,56 +72,10 @@ Result<void> check(const Factors& factors, const LinearLayer& layer) {
     return {};
 }
 
-Result<void> sort_factors(Opened& opened, std::span<const LinearLayer> layers) {
-    std::map<std::string_view, std::uint32_t> by_name;
-    for (std::uint32_t i = 0; i < layers.size(); ++i)
-        by_name.emplace(layers[i].name, i);
-    std::map<std::uint32_t, Factors> found;
-    for (const ggml_tensor* tensor = ggml_get_first_tensor(opened.tensors.get()); tensor != nullptr;
-         tensor = ggml_get_next_tensor(opened.tensors.get(), const_cast<ggml_tensor*>(tensor))) {
-        const std::string_view name = ggml_get_name(tensor);
-        const bool is_a = name.ends_with(suffix_a);
-        const auto layer =
-            by_name.find(name.substr(0, name.size() - std::min(name.size(), suffix_a.size())));
-        if ((!is_a && !name.ends_with(suffix_b)) || layer == by_name.end()) {
-            return misfit(ErrorCode::conflict, name,
-                          "no linear layer of the base has this name; it was made for another one");
-        }
-        Factors& factors = found[layer->second];
-        factors.layer = layer->second;
-        (is_a ? factors.a : factors.b) = tensor;
-    }
-    for (const auto& [layer, factors] : found) {
-        TRY_DO(check(factors, layers[layer]));
-        opened.factors.push_back(factors);
-    }
-    if (opened.factors.empty()) return fail(ErrorCode::corrupt, "the adapter has no tensors");
-    return {};
-}
-
 Error gone() {
     return Error(ErrorCode::not_found, "the adapter's file is gone; it was removed")
         .reason("adapter_not_found")
         .italian("il file dell'adattatore non c'è più: è stato tolto");
-}
-
-Result<Opened> open(const fs::path& file, std::span<const LinearLayer> layers) {
-    std::error_code error;
-    if (!fs::is_regular_file(file, error)) return fail(gone());
-    Opened opened;
-    ggml_context* tensors = nullptr;
-    opened.file.reset(gguf_init_from_file(file.c_str(), {.no_alloc = true, .ctx = &tensors}));
-    opened.tensors.reset(tensors);
-    if (!opened.file || !opened.tensors) {
-        return fail(ErrorCode::corrupt, fmt::format("{} is no sound GGUF file; import the adapter "
-                                                    "again",
-                                                    file.string()));
-    }
-    const auto key = gguf_find_key(opened.file.get(), "adapter.lora.alpha");
-    if (key >= 0 && gguf_get_kv_type(opened.file.get(), key) == GGUF_TYPE_FLOAT32)
-        opened.alpha = gguf_get_val_f32(opened.file.get(), key);
-    TRY_DO(sort_factors(opened, layers));
-    return opened;
 }
 
 /// Where a number starts that a vector may be loaded from at once.
@@ -144,110 +90,219 @@ std::size_t halves_of(const Factors& factors, const LinearLayer& layer) {
                                 lora_padded_rank(factors.rank())));
 }
 
-/// Reads one factor as half precision; `scratch` keeps its memory between calls.
+/// A file that is read from anywhere in it.
+class Descriptor {
+public:
+    explicit Descriptor(const fs::path& file)
+        : number_(::open(file.c_str(), O_RDONLY | O_CLOEXEC)) {
+        // The disk reads ahead while the first factors are packed.
+        if (number_ >= 0) ::posix_fadvise(number_, 0, 0, POSIX_FADV_WILLNEED);
+    }
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+    ~Descriptor() {
+        if (number_ >= 0) ::close(number_);
+    }
+
+    bool read(std::size_t offset, char* to, std::size_t bytes) const {
+        while (bytes > 0) {
+            const ssize_t got = ::pread(number_, to, bytes, static_cast<off_t>(offset));
+            if (got < 0 && errno == EINTR) continue;
+            if (got <= 0) return false;
+            to += got;
+            offset += static_cast<std::size_t>(got);
+            bytes -= static_cast<std::size_t>(got);
+        }
+        return true;
+    }
+
+private:
+    int number_;
+};
+
+/// Reads one factor as half precision; what it reads into stays in the processor's cache.
 class FactorReader {
 public:
-    FactorReader(const fs::path& file, const gguf_context* gguf)
-        : stream_(file, std::ios::binary), gguf_(gguf) {}
+    FactorReader(const fs::path& file, const gguf_context* gguf) : file_(file), gguf_(gguf) {}
 
     Result<const std::uint16_t*> read(const ggml_tensor& tensor) {
         const std::size_t bytes = ggml_nbytes(&tensor);
         const auto count = static_cast<std::size_t>(ggml_nelements(&tensor));
-        raw_.resize(bytes);
+        raw_.resize(std::max(raw_.size(), bytes));
         const auto id = gguf_find_tensor(gguf_, ggml_get_name(&tensor));
-        stream_.seekg(static_cast<std::streamoff>(gguf_get_data_offset(gguf_) +
-                                                  gguf_get_tensor_offset(gguf_, id)));
-        stream_.read(raw_.data(), static_cast<std::streamsize>(bytes));
-        if (!stream_) {
+        const std::size_t offset = gguf_get_data_offset(gguf_) + gguf_get_tensor_offset(gguf_, id);
+        if (!file_.read(offset, raw_.data(), bytes)) {
             return misfit(ErrorCode::corrupt, ggml_get_name(&tensor), "the file ends inside it");
         }
         if (tensor.type == GGML_TYPE_F16) return reinterpret_cast<std::uint16_t*>(raw_.data());
         const auto* numbers = reinterpret_cast<const float*>(raw_.data());
         if (tensor.type == GGML_TYPE_BF16) {
-            wide_.resize(count);
+            wide_.resize(std::max(wide_.size(), count));
             ggml_bf16_to_fp32_row(reinterpret_cast<const ggml_bf16_t*>(raw_.data()), wide_.data(),
                                   static_cast<std::int64_t>(count));
             numbers = wide_.data();
         }
-        halves_.resize(count);
+        halves_.resize(std::max(halves_.size(), count));
         ggml_fp32_to_fp16_row(numbers, halves_.data(), static_cast<std::int64_t>(count));
         return halves_.data();
     }
 
 private:
-    std::ifstream stream_;
+    Descriptor file_;
     const gguf_context* gguf_;
     std::vector<char> raw_;
     std::vector<float> wide_;
     std::vector<std::uint16_t> halves_;
 };
 
+/// Hands out parts of an adapter's pages: one piece where there is one, else several.
+class Places {
+public:
+    Places(PageArena& arena, std::size_t bytes) : arena_(arena), left_(bytes) {}
+
+    Result<std::uint16_t*> next(std::size_t halves) {
+        const std::size_t bytes = halves * sizeof(std::uint16_t);
+        if (bytes > free_) {
+            TRY(PageRun run, arena_.take(bytes, left_));
+            at_ = reinterpret_cast<std::uint16_t*>(run.start());
+            free_ = run.bytes();
+            runs_.push_back(std::move(run));
+        }
+        std::uint16_t* const place = at_;
+        at_ += halves;
+        free_ -= bytes;
+        left_ -= bytes;
+        return place;
+    }
+    std::vector<PageRun> take() { return std::move(runs_); }
+
+private:
+    PageArena& arena_;
+    std::size_t left_;
+    std::size_t free_ = 0;
+    std::uint16_t* at_ = nullptr;
+    std::vector<PageRun> runs_;
+};
+
 }  // namespace
 
-Result<Pages> Pages::take(std::size_t bytes) {
-    constexpr std::size_t huge_page = 2U << 20U;
-    void* start = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (start == MAP_FAILED) {
-        return fail(ErrorCode::exhausted,
-                    fmt::format("no {} MiB of memory for an adapter; close something or pin fewer "
-                                "adapters",
-                                bytes >> 20U));
+/// An adapter file with its tensors named, not read.
+struct AdapterFile::Opened {
+    fs::path path;
+    std::span<const LinearLayer> layers;
+    std::unique_ptr<gguf_context, GgufDeleter> file;
+    std::unique_ptr<ggml_context, TensorsDeleter> tensors;
+    std::vector<Factors> factors;  // by layer
+    float alpha = 0;
+    std::size_t halves = 0;
+
+    Result<void> sort_factors();
+};
+
+Result<void> AdapterFile::Opened::sort_factors() {
+    std::map<std::string_view, std::uint32_t> by_name;
+    for (std::uint32_t i = 0; i < layers.size(); ++i)
+        by_name.emplace(layers[i].name, i);
+    std::map<std::uint32_t, Factors> found;
+    for (const ggml_tensor* tensor = ggml_get_first_tensor(tensors.get()); tensor != nullptr;
+         tensor = ggml_get_next_tensor(tensors.get(), const_cast<ggml_tensor*>(tensor))) {
+        const std::string_view name = ggml_get_name(tensor);
+        const bool is_a = name.ends_with(suffix_a);
+        const auto layer =
+            by_name.find(name.substr(0, name.size() - std::min(name.size(), suffix_a.size())));
+        if ((!is_a && !name.ends_with(suffix_b)) || layer == by_name.end()) {
+            return misfit(ErrorCode::conflict, name,
+                          "no linear layer of the base has this name; it was made for another one");
+        }
+        Factors& pair = found[layer->second];
+        pair.layer = layer->second;
+        (is_a ? pair.a : pair.b) = tensor;
     }
-    if (bytes >= huge_page) madvise(start, bytes, MADV_HUGEPAGE);
-    Pages pages;
-    pages.start_ = start;
-    pages.bytes_ = bytes;
-    return pages;
+    for (const auto& [layer, pair] : found) {
+        TRY_DO(check(pair, layers[layer]));
+        factors.push_back(pair);
+        halves += halves_of(pair, layers[layer]);
+    }
+    if (factors.empty()) return fail(ErrorCode::corrupt, "the adapter has no tensors");
+    return {};
 }
 
-Pages::Pages(Pages&& other) noexcept
-    : start_(std::exchange(other.start_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
-Pages& Pages::operator=(Pages&& other) noexcept {
-    std::swap(start_, other.start_);
-    std::swap(bytes_, other.bytes_);
-    return *this;
-}
-Pages::~Pages() {
-    if (start_ != nullptr) munmap(start_, bytes_);
+AdapterFile::AdapterFile(std::unique_ptr<Opened> opened) : opened_(std::move(opened)) {}
+AdapterFile::AdapterFile(AdapterFile&& other) noexcept = default;
+AdapterFile& AdapterFile::operator=(AdapterFile&& other) noexcept = default;
+AdapterFile::~AdapterFile() = default;
+
+std::size_t AdapterFile::bytes() const noexcept {
+    return opened_->halves * sizeof(std::uint16_t);
 }
 
-Result<std::size_t> hot_bytes_of(const fs::path& file, std::span<const LinearLayer> layers) {
-    TRY(const Opened opened, open(file, layers));
-    std::size_t halves = 0;
-    for (const Factors& factors : opened.factors)
-        halves += halves_of(factors, layers[factors.layer]);
-    return halves * sizeof(std::uint16_t);
+Result<AdapterFile> AdapterFile::open(const fs::path& file, std::span<const LinearLayer> layers) {
+    std::error_code error;
+    if (!fs::is_regular_file(file, error)) return fail(gone());
+    auto opened = std::make_unique<Opened>();
+    opened->path = file;
+    opened->layers = layers;
+    ggml_context* tensors = nullptr;
+    opened->file.reset(gguf_init_from_file(file.c_str(), {.no_alloc = true, .ctx = &tensors}));
+    opened->tensors.reset(tensors);
+    if (!opened->file || !opened->tensors) {
+        return fail(ErrorCode::corrupt, fmt::format("{} is no sound GGUF file; import the adapter "
+                                                    "again",
+                                                    file.string()));
+    }
+    const auto key = gguf_find_key(opened->file.get(), "adapter.lora.alpha");
+    if (key >= 0 && gguf_get_kv_type(opened->file.get(), key) == GGUF_TYPE_FLOAT32)
+        opened->alpha = gguf_get_val_f32(opened->file.get(), key);
+    TRY_DO(opened->sort_factors());
+    return AdapterFile(std::move(opened));
 }
 
-Result<std::shared_ptr<const HotAdapter>> HotAdapter::load(const fs::path& file,
-                                                           std::span<const LinearLayer> layers) {
-    TRY(const Opened opened, open(file, layers));
-    std::size_t halves = 0;
-    for (const Factors& factors : opened.factors)
-        halves += halves_of(factors, layers[factors.layer]);
+Result<std::shared_ptr<const HotAdapter>> AdapterFile::load(PageArena& arena) const {
     std::shared_ptr<HotAdapter> adapter(new HotAdapter);
-    TRY(adapter->pages_, Pages::take(halves * sizeof(std::uint16_t)));
-    adapter->pairs_.resize(layers.size());
-    FactorReader reader(file, opened.file.get());
-    std::uint16_t* at = adapter->pages_.halves();
-    for (const Factors& factors : opened.factors) {
-        const LinearLayer& layer = layers[factors.layer];
+    adapter->pairs_.resize(opened_->layers.size());
+    FactorReader reader(opened_->path, opened_->file.get());
+    Places places(arena, bytes());
+    for (const Factors& factors : opened_->factors) {
+        const LinearLayer& layer = opened_->layers[factors.layer];
         const std::uint32_t rank = factors.rank();
         LoraPair& pair = adapter->pairs_[factors.layer];
         pair.in = static_cast<std::uint32_t>(layer.in);
         pair.out = static_cast<std::uint32_t>(layer.out);
         pair.rank = lora_padded_rank(rank);
-        pair.scale = opened.alpha != 0 ? opened.alpha / static_cast<float>(rank) : 1;
-        pair.a = at;
-        pair.b = at + std::size_t{pair.rank} * pair.in;
+        pair.scale = opened_->alpha != 0 ? opened_->alpha / static_cast<float>(rank) : 1;
+        TRY(std::uint16_t* const at, places.next(halves_of(factors, layer)));
+        std::uint16_t* const b_at = at + std::size_t{pair.rank} * pair.in;
         TRY(const auto* a, reader.read(*factors.a));
         pack_lora_a(a, pair.in, rank, at);
         TRY(const auto* b, reader.read(*factors.b));
-        pack_lora_b(b, pair.out, rank, at + std::size_t{pair.rank} * pair.in);
-        at += halves_of(factors, layer);
+        pack_lora_b(b, pair.out, rank, b_at);
+        pair.a = at;
+        pair.b = b_at;
     }
-    adapter->matched_ = opened.factors.size();
+    adapter->pages_ = places.take();
+    adapter->matched_ = opened_->factors.size();
     return std::shared_ptr<const HotAdapter>(std::move(adapter));
+}
+
+Result<std::shared_ptr<const HotAdapter>> HotAdapter::load(const fs::path& file,
+                                                           std::span<const LinearLayer> layers,
+                                                           PageArena& arena) {
+    TRY(const AdapterFile opened, AdapterFile::open(file, layers));
+    return opened.load(arena);
+}
+
+std::size_t HotAdapter::bytes() const noexcept {
+    std::size_t bytes = 0;
+    for (const PageRun& run : pages_)
+        bytes += run.bytes();
+    return bytes;
+}
+
+std::size_t usual_adapter_bytes(std::span<const LinearLayer> layers, std::uint32_t rank) {
+    std::size_t halves = 0;
+    for (const LinearLayer& layer : layers)
+        if (layer.usable) halves += (layer.in + layer.out) * lora_padded_rank(rank);
+    return halves * sizeof(std::uint16_t);
 }
 
 Result<std::shared_ptr<const HotAdapter>> HotAdapter::load_whole(const fs::path& file,

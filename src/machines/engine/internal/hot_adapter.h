@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "engine/internal/lora_kernels.h"
+#include "engine/internal/page_arena.h"
 
 struct llama_adapter_lora;
 struct llama_model;
@@ -26,26 +27,6 @@ struct LinearLayer {
     bool usable = false;  ///< its shape in the graph is one that the kernels take
 };
 
-/// Whole pages of memory that go back to the system at once.
-class Pages {
-public:
-    Pages() = default;
-    /// Errors: exhausted.
-    static Result<Pages> take(std::size_t bytes);
-    Pages(Pages&& other) noexcept;
-    Pages& operator=(Pages&& other) noexcept;
-    Pages(const Pages&) = delete;
-    Pages& operator=(const Pages&) = delete;
-    ~Pages();
-
-    std::uint16_t* halves() const noexcept { return static_cast<std::uint16_t*>(start_); }
-    std::size_t bytes() const noexcept { return bytes_; }
-
-private:
-    void* start_ = nullptr;
-    std::size_t bytes_ = 0;
-};
-
 /// A model to which llama.cpp's own adapters are added. It lists them, so that nothing may compute
 /// while one comes or goes.
 struct WholeModel {
@@ -53,12 +34,38 @@ struct WholeModel {
     std::mutex mutex;
 };
 
+class HotAdapter;
+
+/// A GGUF LoRA file whose tensors are known to fit, not read yet.
+class AdapterFile {
+public:
+    /// Every tensor must belong to one of `layers`, which outlive this. Errors: not_found, corrupt,
+    /// conflict (naming the first tensor that does not fit), unsupported.
+    static Result<AdapterFile> open(const std::filesystem::path& file,
+                                    std::span<const LinearLayer> layers);
+    AdapterFile(AdapterFile&& other) noexcept;
+    AdapterFile& operator=(AdapterFile&& other) noexcept;
+    AdapterFile(const AdapterFile&) = delete;
+    AdapterFile& operator=(const AdapterFile&) = delete;
+    ~AdapterFile();
+
+    /// Bytes that the numbers take in kernel layout.
+    std::size_t bytes() const noexcept;
+    /// Reads and packs them. Errors: corrupt, exhausted.
+    Result<std::shared_ptr<const HotAdapter>> load(PageArena& arena) const;
+
+private:
+    struct Opened;
+    explicit AdapterFile(std::unique_ptr<Opened> opened);
+    std::unique_ptr<Opened> opened_;
+};
+
 class HotAdapter {
 public:
-    /// Reads a GGUF LoRA file. Every tensor must belong to one of `layers`. Errors: not_found,
-    /// corrupt, conflict (naming the first tensor that does not fit), unsupported, exhausted.
+    /// AdapterFile::open and load. Errors: as these.
     static Result<std::shared_ptr<const HotAdapter>> load(const std::filesystem::path& file,
-                                                          std::span<const LinearLayer> layers);
+                                                          std::span<const LinearLayer> layers,
+                                                          PageArena& arena);
     /// One that llama.cpp applies itself. Errors: not_found, corrupt.
     static Result<std::shared_ptr<const HotAdapter>> load_whole(const std::filesystem::path& file,
                                                                 WholeModel& model);
@@ -69,21 +76,22 @@ public:
     }
     /// Layers that it changes.
     std::size_t matched() const noexcept { return matched_; }
-    std::size_t bytes() const noexcept { return pages_.bytes(); }
+    /// That its pages take.
+    std::size_t bytes() const noexcept;
     /// llama.cpp's own form; null for one that was loaded for the kernels.
     const std::shared_ptr<llama_adapter_lora>& whole() const noexcept { return whole_; }
 
 private:
+    friend class AdapterFile;
     HotAdapter() = default;
 
-    Pages pages_;
+    std::vector<PageRun> pages_;
     std::shared_ptr<llama_adapter_lora> whole_;
     std::vector<LoraPair> pairs_;  // shape: [layers]
     std::size_t matched_ = 0;
 };
 
-/// Bytes that the file's numbers will take in kernel layout, without reading them. Errors: as load.
-Result<std::size_t> hot_bytes_of(const std::filesystem::path& file,
-                                 std::span<const LinearLayer> layers);
+/// Bytes that an adapter of this rank on all of `layers` takes.
+std::size_t usual_adapter_bytes(std::span<const LinearLayer> layers, std::uint32_t rank);
 
 }  // namespace molly::engine

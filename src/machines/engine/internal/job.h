@@ -42,6 +42,11 @@ struct Stream {
     }
 };
 
+struct JobAdapter {
+    AdapterUse use;
+    AdapterHold hold;  ///< nothing while the job waits for it
+};
+
 /// Everything that a sequence needs to run. Owned by one thread at a time.
 struct Job {
     std::shared_ptr<Stream> stream;
@@ -53,9 +58,14 @@ struct Job {
     std::unique_ptr<AnswerReader> reader;  // null: the text is the answer
     AnswerText text{{}};
     std::unordered_set<Token> visible;  // control tokens that the reader wants to see
-    AdapterHold adapter;                // none: the base alone
-    float adapter_scale = 1;
-    std::string member;  // whose request it is
+    std::vector<JobAdapter> adapters;   // by hash; none: the base alone
+    std::string member;                 // whose request it is
+
+    /// Holds no adapter any more; they have to be taken again.
+    void let_go() {
+        for (JobAdapter& adapter : adapters)
+            adapter.hold = {};
+    }
 
     bool cancelled() const noexcept {
         return stream->abandoned.load(std::memory_order_acquire) ||

@@ -19,8 +19,11 @@ std::uint32_t common(const KeptPrefix& kept, const std::string& key,
 
 }  // namespace
 
-std::string prefix_key(const std::string& adapter_hash, float scale, const std::string& member) {
-    return fmt::format("{} {} {}", adapter_hash, adapter_hash.empty() ? 0 : scale, member);
+std::string prefix_key(std::span<const ScaledHash> adapters, const std::string& member) {
+    std::string key;
+    for (const ScaledHash& adapter : adapters)
+        key += fmt::format("{}*{} ", adapter.hash, adapter.scale);
+    return key + "| " + member;
 }
 
 PlaceChoice choose_place(std::span<const KeptPrefix> kept, std::span<const std::size_t> free,

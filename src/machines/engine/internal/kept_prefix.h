@@ -17,8 +17,15 @@ struct KeptPrefix {
     std::uint64_t used = 0;           ///< when it was used last, in requests; 0: empty
 };
 
+/// An adapter's content at one strength.
+struct ScaledHash {
+    std::string hash;
+    float scale = 1;
+};
+
 /// Everything but the tokens that keys and values depend on, or that must not be mixed.
-std::string prefix_key(const std::string& adapter_hash, float scale, const std::string& member);
+/// `adapters` are in one order.
+std::string prefix_key(std::span<const ScaledHash> adapters, const std::string& member);
 
 struct PlaceChoice {
     std::size_t place = 0;

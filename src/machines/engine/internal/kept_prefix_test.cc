@@ -13,10 +13,16 @@ std::vector<llama_token> text(std::size_t length, llama_token first = 0) {
     return tokens;
 }
 
+std::string key_of(const std::string& hash, float scale, const std::string& member) {
+    std::vector<ScaledHash> adapters;
+    if (!hash.empty()) adapters.push_back({hash, scale});
+    return prefix_key(adapters, member);
+}
+
 const std::vector<std::size_t> all = {0, 1, 2};
 
 TEST(KeptPrefix, TakesTheLongestCommonBeginning) {
-    const std::string key = prefix_key("", 1, "anna");
+    const std::string key = key_of("", 1, "anna");
     const std::vector<KeptPrefix> kept = {
         {key, text(100), 1}, {key, text(300), 2}, {key, text(300, 7), 3}};
     const auto choice = choose_place(kept, all, key, text(400));
@@ -25,7 +31,7 @@ TEST(KeptPrefix, TakesTheLongestCommonBeginning) {
 }
 
 TEST(KeptPrefix, TheLastTokenIsAlwaysComputed) {
-    const std::string key = prefix_key("", 1, "anna");
+    const std::string key = key_of("", 1, "anna");
     const std::vector<KeptPrefix> kept = {{key, text(128), 1}};
     const std::vector<std::size_t> free = {0};
     EXPECT_EQ(choose_place(kept, free, key, text(128)).reused, 64U);
@@ -36,8 +42,13 @@ TEST(KeptPrefix, TheLastTokenIsAlwaysComputed) {
 // Case 16: another adapter, another scale, another member: nothing is shared.
 TEST(KeptPrefix, NeverCrossesKeys) {
     const std::vector<std::string> keys = {
-        prefix_key("", 1, "anna"),      prefix_key("aa", 1, "anna"),  prefix_key("bb", 1, "anna"),
-        prefix_key("aa", 0.5F, "anna"), prefix_key("aa", 1, "bruno"), prefix_key("", 1, "bruno")};
+        key_of("", 1, "anna"),
+        key_of("aa", 1, "anna"),
+        key_of("bb", 1, "anna"),
+        key_of("aa", 0.5F, "anna"),
+        key_of("aa", 1, "bruno"),
+        key_of("", 1, "bruno"),
+        prefix_key(std::vector<ScaledHash>{{"aa", 1}, {"bb", 1}}, "anna")};
     for (const std::string& kept_key : keys) {
         for (const std::string& key : keys) {
             const std::vector<KeptPrefix> kept = {{kept_key, text(200), 1}};
@@ -48,7 +59,7 @@ TEST(KeptPrefix, NeverCrossesKeys) {
 }
 
 TEST(KeptPrefix, GivesUpWhatWasUsedLongestAgo) {
-    const std::string key = prefix_key("", 1, "anna");
+    const std::string key = key_of("", 1, "anna");
     const std::vector<KeptPrefix> kept = {
         {key, text(100), 5}, {key, text(100), 3}, {key, text(100), 9}};
     EXPECT_EQ(choose_place(kept, all, key, text(100, 50)).place, 1U);

@@ -25,33 +25,6 @@ float half_to_float(std::uint16_t bits) {
 
 }  // namespace
 
-void pack_lora_a(const std::uint16_t* rows, std::uint32_t in, std::uint32_t rank,
-                 std::uint16_t* packed) {
-    for (std::uint32_t first = 0; first < rank; first += lora_ranks) {
-        for (std::uint32_t at = 0; at < in; at += lora_lanes) {
-            for (std::uint32_t r = first; r < first + lora_ranks; ++r, packed += lora_lanes) {
-                if (r < rank) {
-                    std::memcpy(packed, rows + std::size_t{r} * in + at, lora_lanes * 2);
-                } else {
-                    std::memset(packed, 0, lora_lanes * 2);
-                }
-            }
-        }
-    }
-}
-
-void pack_lora_b(const std::uint16_t* rows, std::uint32_t out, std::uint32_t rank,
-                 std::uint16_t* packed) {
-    const std::uint32_t padded = lora_padded_rank(rank);
-    for (std::uint32_t first = 0; first < out; first += lora_lanes) {
-        const std::uint16_t* block = rows + std::size_t{first} * rank;
-        for (std::uint32_t r = 0; r < padded; ++r) {
-            for (std::uint32_t lane = 0; lane < lora_lanes; ++lane)
-                *packed++ = r < rank ? block[std::size_t{lane} * rank + r] : std::uint16_t{0};
-        }
-    }
-}
-
 void lora_reference(const LoraTask& task, const LoraRows& matrix) {
     const LoraPair& pair = *task.pair;
     std::array<float, lora_rank_max> middle{};

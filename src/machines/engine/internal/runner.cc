@@ -22,31 +22,43 @@ Error stopped() {
 
 }  // namespace
 
-Runner::Runner(const Model& model, ContextPtr context, const Limits& limits, std::uint32_t threads,
-               AdapterLane& adapters)
-    : model_(model),
-      limits_(limits),
-      adapters_(adapters),
+Runner::Runner(Parts parts, ContextPtr context, std::uint32_t threads)
+    : parts_(std::move(parts)),
       context_(std::move(context)),
-      embedder_(model, threads),
-      batch_(limits.step_tokens_max),
-      slots_(limits.sequences_max),
-      kept_(limits.sequences_max),
+      places_(*context_, parts_.adapters.cache_memory(parts_.limits.sequences_max),
+              parts_.limits.sequences_max, parts_.limits.context_tokens_max, *parts_.budget,
+              parts_.hot),
+      embedder_(parts_.model, threads),
+      batch_(parts_.limits.step_tokens_max),
+      slots_(parts_.limits.sequences_max),
       thread_([this] { run(); }) {}
 
 Runner::~Runner() {
+    stop();
+}
+
+void Runner::stop() {
     {
         const std::scoped_lock lock(mutex_);
         stopping_ = true;
     }
     news_.notify_one();
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
 }
 
-void Runner::submit(std::unique_ptr<Job> job) {
+void Runner::submit(std::unique_ptr<Sequence> sequence) {
     {
         const std::scoped_lock lock(mutex_);
-        inbox_.push_back(std::move(job));
+        if (stopping_) {
+            sequence->job->stream->send({.delta = {}, .error = stopped(), .last = true});
+            return;
+        }
+        // What was parked has waited already.
+        if (sequence->parked) {
+            inbox_.push_front(std::move(sequence));
+        } else {
+            inbox_.push_back(std::move(sequence));
+        }
     }
     news_.notify_one();
 }
@@ -75,82 +87,145 @@ std::uint32_t Runner::waiting() const {
 void Runner::run() {
     while (take_jobs()) {
         drop_ended();
+        if (parts_.budget->wished() > 0) places_.fulfil_wish();
         if (!step()) wait_for_news();
     }
     for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
         if (slots_[slot]) fail_sequence(slot, stopped());
     }
     const std::scoped_lock lock(mutex_);
-    for (auto& job : inbox_)
-        job->stream->send({.delta = {}, .error = stopped(), .last = true});
+    for (auto& sequence : inbox_)
+        sequence->job->stream->send({.delta = {}, .error = stopped(), .last = true});
     for (const auto& work : between_)
         work(nullptr);
 }
 
-/// Fills free slots and runs one piece of other work. False: stop.
+/// Fills free places and runs one piece of other work. False: stop.
 bool Runner::take_jobs() {
     std::function<void(Embedder*)> work;
-    std::vector<std::unique_ptr<Job>> jobs;
     {
         const std::scoped_lock lock(mutex_);
         if (stopping_) return false;
         nudged_ = false;
-        const auto room = std::ranges::count_if(slots_, [](const Slot& slot) { return !slot; });
-        while (!inbox_.empty() && std::ssize(jobs) < room) {
-            jobs.push_back(next_job());
-            running_.fetch_add(1, std::memory_order_relaxed);
-        }
         if (!between_.empty()) {
             work = std::move(between_.front());
             between_.pop_front();
         }
     }
-    for (auto& job : jobs)
-        start(std::move(job));
+    admit();
     if (work) work(&embedder_);
     return true;
 }
 
-/// Takes the job out of the inbox whose member has had least. The lock is held.
-std::unique_ptr<Job> Runner::next_job() {
-    std::vector<const std::string*> waiting;
-    std::vector<const std::string*> running;
-    for (const auto& job : inbox_)
-        waiting.push_back(&job->member);
-    for (const Slot& slot : slots_)
-        if (slot) running.push_back(&slot->job->member);
-    const auto at = inbox_.begin() + static_cast<std::ptrdiff_t>(share_.pick(waiting, running));
-    std::unique_ptr<Job> job = std::move(*at);
-    inbox_.erase(at);
-    return job;
+/// Starts whoever is next while there are places and memory.
+void Runner::admit() {
+    room_lacks_ = false;
+    while (std::ranges::any_of(slots_, [](const Slot& slot) { return !slot; })) {
+        Slot next = next_in_line();
+        if (!next) return;
+        if (start(next)) continue;
+        // Nobody runs who could give memory back: those who wait may hold it with their adapters.
+        if (idle()) send_back_waiting();
+        if (idle() && start(next)) continue;
+        room_lacks_ = true;
+        const std::scoped_lock lock(mutex_);
+        inbox_.push_front(std::move(next));
+        return;
+    }
 }
 
-/// Gives the job a place, the one whose content it can use if there is one.
-void Runner::start(std::unique_ptr<Job> job) {
+/// Takes the sequence out of the inbox whose turn it is: one that was parked, else one of the
+/// member who has had least. While adapters wait for room, requests for the base alone do too.
+Runner::Slot Runner::next_in_line() {
+    const std::scoped_lock lock(mutex_);
+    const bool wished = parts_.budget->wished() > 0 && !idle();
+    std::vector<std::size_t> places;
+    std::vector<const std::string*> waiting;
+    std::vector<const std::string*> running;
+    for (std::size_t i = 0; i < inbox_.size(); ++i) {
+        const Sequence& sequence = *inbox_[i];
+        if (wished && sequence.job->adapters.empty()) continue;
+        places.push_back(i);
+        waiting.push_back(&sequence.job->member);
+        if (sequence.parked) break;  // it goes before those behind it
+    }
+    if (places.empty()) return nullptr;
+    for (const Slot& slot : slots_)
+        if (slot) running.push_back(&slot->job->member);
+    const bool parked = inbox_[places.back()]->parked;
+    const std::size_t turn = parked ? places.back() : places[share_.pick(waiting, running)];
+    const auto at = inbox_.begin() + static_cast<std::ptrdiff_t>(turn);
+    Slot next = std::move(*at);
+    inbox_.erase(at);
+    return next;
+}
+
+/// Tokens of memory that it starts with: what is known to come, or all that may come where nobody
+/// is parked.
+std::uint32_t Runner::wanted_at_start(const Sequence& sequence) const {
+    const auto feed = static_cast<std::uint32_t>(sequence.feed.size());
+    const std::uint32_t answer =
+        parts_.limits.deterministic ? sequence.job->answer_tokens_max - sequence.answer_tokens : 1;
+    return in_blocks(feed + answer, ContextPlaces::block);
+}
+
+/// Gives it a place and the memory for what it begins with. False: there is no memory now.
+bool Runner::start(Slot& sequence) {
     std::vector<std::size_t> free;
     for (std::size_t slot = 0; slot < slots_.size(); ++slot)
         if (!slots_[slot]) free.push_back(slot);
-    const std::string key = prefix_key(job->adapter.hash(), job->adapter_scale, job->member);
-    const PlaceChoice choice = choose_place(kept_, free, key, job->prompt);
-    auto sequence = std::make_unique<Sequence>();
-    const llama_memory_t memory = llama_get_memory(context_.get());
-    const auto id = static_cast<llama_seq_id>(choice.place);
-    KeptPrefix& kept = kept_[choice.place];
-    // Some architectures cannot forget the end alone. And where the last bit counts, nothing is
-    // used again: attention rounds differently for a part of a prompt than for the whole.
-    const bool cut = choice.reused > 0 && !limits_.deterministic &&
-                     llama_memory_seq_rm(memory, id, static_cast<llama_pos>(choice.reused), -1);
-    if (cut) {
-        sequence->cached = sequence->fed = choice.reused;
-        sequence->position = static_cast<llama_pos>(choice.reused);
-    } else {
-        llama_memory_seq_rm(memory, id, -1, -1);
+    std::vector<ScaledHash> adapters;
+    for (const JobAdapter& adapter : sequence->job->adapters)
+        adapters.push_back({.hash = adapter.hold.hash(), .scale = adapter.use.scale});
+    const std::string key = prefix_key(adapters, sequence->job->member);
+    // Where the last bit counts, nothing is used again: attention rounds differently for a part of
+    // a prompt than for the whole.
+    const auto choice = places_.start({.free = free,
+                                       .key = key,
+                                       .prompt = sequence->feed,
+                                       .tokens = wanted_at_start(*sequence),
+                                       .reuse = !parts_.limits.deterministic});
+    if (!choice) return false;
+    sequence->fed = choice->reused;
+    if (sequence->answer_tokens == 0) sequence->cached = choice->reused;
+    slots_[choice->place] = std::move(sequence);
+    running_.fetch_add(1, std::memory_order_relaxed);
+    return true;
+}
+
+/// Those who wait let their adapters go and take them again later.
+void Runner::send_back_waiting() {
+    std::deque<Slot> back;
+    {
+        const std::scoped_lock lock(mutex_);
+        for (Slot& sequence : inbox_)
+            if (!sequence->job->adapters.empty()) back.push_back(std::move(sequence));
+        std::erase(inbox_, nullptr);
     }
-    kept.key = key;
-    kept.tokens.resize(sequence->cached);
-    kept.used = ++started_;
-    sequence->job = std::move(job);
-    slots_[choice.place] = std::move(sequence);
+    for (Slot& sequence : back) {
+        sequence->job->let_go();
+        parts_.wait_for_adapters(std::move(sequence));
+    }
+}
+
+/// Makes room: what it has computed goes, and is computed again when there is memory.
+void Runner::park(std::size_t slot) {
+    Slot sequence = std::move(slots_[slot]);
+    running_.fetch_sub(1, std::memory_order_relaxed);
+    parked_.fetch_add(1, std::memory_order_relaxed);
+    if (sequence->left() == 0) {
+        sequence->feed = places_.at(slot).tokens;
+        sequence->feed.push_back(sequence->next);
+    }
+    sequence->fed = 0;
+    sequence->parked = true;
+    log_event(LogLevel::debug, "sequence_parked", {{"tokens", sequence->feed.size()}});
+    if (sequence->job->adapters.empty()) {
+        submit(std::move(sequence));
+        return;
+    }
+    sequence->job->let_go();
+    parts_.wait_for_adapters(std::move(sequence));
 }
 
 void Runner::drop_ended() {
@@ -167,48 +242,97 @@ void Runner::drop_ended() {
         if (auto error = ended(*slots_[slot]->job)) fail_sequence(slot, *std::move(error));
     }
     const std::scoped_lock lock(mutex_);
-    std::erase_if(inbox_, [&](const std::unique_ptr<Job>& job) {
-        auto error = ended(*job);
-        if (error) job->stream->send({.delta = {}, .error = std::move(error), .last = true});
+    std::erase_if(inbox_, [&](const Slot& sequence) {
+        auto error = ended(*sequence->job);
+        if (error)
+            sequence->job->stream->send({.delta = {}, .error = std::move(error), .last = true});
         return error.has_value();
     });
+}
+
+/// What the next step computes; who is parked for it is parked, and the others have their memory.
+StepPlan Runner::plan(const std::vector<std::size_t>& slots,
+                      const std::vector<SequenceView>& views) {
+    StepLimits limits{.tokens_max = parts_.limits.step_tokens_max};
+    limits.block = ContextPlaces::block;
+    limits.may_park = !parts_.limits.deterministic;
+    const auto missing = [&](const StepPlan& plan) {
+        std::uint32_t tokens = 0;
+        for (std::size_t i = 0; i < views.size(); ++i)
+            tokens += cells_missing(views[i], plan.tokens[i], limits.block);
+        return tokens;
+    };
+    StepPlan plan = plan_step(views, limits);  // if memory were no matter
+    const std::uint32_t wanted = missing(plan);
+    if (wanted == 0) return plan;
+    std::uint32_t got = places_.get(wanted);
+    if (got < wanted) {
+        limits.cells_free = got;
+        plan = plan_step(views, limits);
+        for (const std::size_t i : plan.park) {
+            park(slots[i]);
+            got += places_.drop(slots[i]);
+            places_.release(slots[i], true);
+        }
+    }
+    for (std::size_t i = 0; i < views.size(); ++i) {
+        const std::uint32_t more = cells_missing(views[i], plan.tokens[i], limits.block);
+        places_.own(slots[i], more);
+        got -= more;
+    }
+    places_.give(got);
+    return plan;
 }
 
 bool Runner::step() {
     std::vector<std::size_t> slots;
     std::vector<SequenceView> views;
-    std::vector<AdapterStep> steps(slots_.size());
+    std::vector<AdapterMix> mixes(slots_.size());
     for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
         if (!slots_[slot]) continue;
         const Sequence& sequence = *slots_[slot];
         slots.push_back(slot);
-        views.push_back(
-            {.prompt_left = static_cast<std::uint32_t>(sequence.job->prompt.size()) - sequence.fed,
-             .paused = sequence.job->stream->full()});
-        steps[slot] = {.adapter = sequence.job->adapter.get(),
-                       .scale = sequence.job->adapter_scale};
+        views.push_back({.prompt_left = sequence.left(),
+                         .paused = sequence.job->stream->full(),
+                         .held = static_cast<std::uint32_t>(places_.at(slot).tokens.size()),
+                         .owned = places_.owned(slot)});
+        for (const JobAdapter& adapter : sequence.job->adapters)
+            mixes[slot].push_back({.adapter = adapter.hold.get(),
+                                   .scale = adapter.use.scale,
+                                   .hash = adapter.hold.hash()});
     }
-    adapters_.choose(slots, steps, views);
-    const auto plan = plan_step(views, {.tokens_max = limits_.step_tokens_max});
-    fill_batch(slots, plan);
+    parts_.adapters.choose(slots, mixes, views);
+    std::vector<std::uint32_t> tokens = plan(slots, views).tokens;
+    for (std::size_t i = slots.size(); i > 0; --i) {
+        if (slots_[slots[i - 1]]) continue;  // parked
+        mixes[slots[i - 1]].clear();
+        slots.erase(slots.begin() + static_cast<std::ptrdiff_t>(i - 1));
+        tokens.erase(tokens.begin() + static_cast<std::ptrdiff_t>(i - 1));
+    }
+    fill_batch(slots, tokens);
     if (batch_.size() == 0) {
+        const bool stuck =
+            std::ranges::any_of(views, [](const SequenceView& view) { return !view.paused; });
+        if (stuck) send_back_waiting();
         const std::scoped_lock lock(mutex_);
         return !between_.empty();
     }
-    const int failed = adapters_.decode(*context_, batch_.view(), std::move(steps));
+    const MonoTime started = system_clock().now();
+    const int failed = parts_.adapters.decode(*context_, batch_.view(), std::move(mixes));
+    const std::chrono::duration<double, std::milli> spent = system_clock().now() - started;
+    places_.took(spent.count(), static_cast<std::uint32_t>(batch_.size()));
     for (std::size_t i = 0; i < slots.size(); ++i)
-        share_.served(slots_[slots[i]]->job->member, plan[i]);
+        share_.served(slots_[slots[i]]->job->member, tokens[i]);
     if (failed != 0) {
         log_event(LogLevel::error, "engine_step_failed", {{"code", failed}});
         for (std::size_t i = 0; i < slots.size(); ++i) {
-            if (plan[i] == 0) continue;
-            kept_[slots[i]].used = 0;  // nobody knows what the context holds of it now
-            fail_sequence(slots[i], Error(ErrorCode::internal, "the forward pass failed"));
+            if (tokens[i] == 0) continue;
+            fail_sequence(slots[i], Error(ErrorCode::internal, "the forward pass failed"), false);
         }
         return true;
     }
     for (std::size_t i = 0; i < slots.size(); ++i) {
-        if (plan[i] > 0 && slots_[slots[i]]->output >= 0) advance(slots[i]);
+        if (tokens[i] > 0 && slots_[slots[i]]->output >= 0) advance(slots[i]);
     }
     return true;
 }
@@ -219,14 +343,15 @@ void Runner::fill_batch(const std::vector<std::size_t>& slots,
     for (std::size_t i = 0; i < slots.size(); ++i) {
         Sequence& sequence = *slots_[slots[i]];
         const auto id = static_cast<llama_seq_id>(slots[i]);
-        const auto& prompt = sequence.job->prompt;
+        std::vector<Token>& computed = places_.at(slots[i]).tokens;
         sequence.output = -1;
         for (std::uint32_t n = 0; n < plan[i]; ++n) {
-            const bool reading = sequence.fed < prompt.size();
-            const Token token = reading ? prompt[sequence.fed++] : sequence.next;
-            const bool output = sequence.fed == prompt.size();
-            kept_[slots[i]].tokens.push_back(token);
-            const std::int32_t at = batch_.add(token, sequence.position++, id, output);
+            const bool reading = sequence.left() > 0;
+            const Token token = reading ? sequence.feed[sequence.fed++] : sequence.next;
+            const bool output = sequence.left() == 0;
+            const auto position = static_cast<llama_pos>(computed.size());
+            computed.push_back(token);
+            const std::int32_t at = batch_.add(token, position, id, output);
             if (output) sequence.output = at;
         }
     }
@@ -249,10 +374,11 @@ void Runner::take_token(std::size_t slot, const Sampler::Choice& choice) {
     Job& job = *sequence.job;
     ++sequence.answer_tokens;
     sequence.next = choice.token;
-    const bool ends = model_.ends_answer(choice.token);
-    const bool silent = model_.is_control(choice.token) && !job.visible.contains(choice.token);
+    const bool ends = parts_.model.ends_answer(choice.token);
+    const bool silent =
+        parts_.model.is_control(choice.token) && !job.visible.contains(choice.token);
     std::string text;
-    if (!ends && !silent) text = job.text.push(model_.piece(choice.token));
+    if (!ends && !silent) text = job.text.push(parts_.model.piece(choice.token));
     const bool over = sequence.answer_tokens >= job.answer_tokens_max;
     const bool last = ends || job.text.stopped() || over;
     if (last) text += job.text.finish();
@@ -292,7 +418,7 @@ void Runner::finish(std::size_t slot, domain::Delta delta, FinishReason reason) 
 
 domain::Usage Runner::usage_of(const Sequence& sequence) const {
     domain::Usage usage;
-    usage.prompt_tokens = static_cast<std::uint32_t>(sequence.job->prompt.size());
+    usage.prompt_tokens = sequence.prompt_tokens;
     usage.cached_tokens = sequence.cached;
     usage.answer_tokens = sequence.answer_tokens;
     usage.reasoning_tokens = sequence.reasoning_tokens;
@@ -300,14 +426,20 @@ domain::Usage Runner::usage_of(const Sequence& sequence) const {
     return usage;
 }
 
-void Runner::fail_sequence(std::size_t slot, Error error) {
+void Runner::fail_sequence(std::size_t slot, Error error, bool known) {
     slots_[slot]->job->stream->send({.delta = {}, .error = std::move(error), .last = true});
-    release(slot);
+    release(slot, known);
 }
 
-void Runner::release(std::size_t slot) {
-    slots_[slot].reset();  // what the context holds of it stays, for who begins alike
+/// What the context holds of it stays, for who begins alike.
+void Runner::release(std::size_t slot, bool known) {
+    slots_[slot].reset();
+    places_.release(slot, known);
     running_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+bool Runner::idle() const {
+    return std::ranges::none_of(slots_, [](const Slot& slot) { return slot != nullptr; });
 }
 
 void Runner::wait_for_news() {
@@ -316,13 +448,10 @@ void Runner::wait_for_news() {
     std::unique_lock lock(mutex_);
     const auto news = [&] {
         return stopping_ || nudged_ || !between_.empty() ||
-               (!inbox_.empty() &&
+               (!inbox_.empty() && !room_lacks_ && parts_.budget->wished() == 0 &&
                 std::ranges::any_of(slots_, [](const Slot& slot) { return !slot; }));
     };
-    const bool idle = inbox_.empty() && std::ranges::none_of(slots_, [](const Slot& slot) {
-                          return slot != nullptr;
-                      });
-    if (idle) {
+    if (idle() && inbox_.empty()) {
         news_.wait(lock, news);
     } else {
         news_.wait_for(lock, look_again, news);

@@ -13,82 +13,90 @@
 #include "engine/engine.h"
 #include "engine/internal/adapter_lane.h"
 #include "engine/internal/batch.h"
+#include "engine/internal/context_places.h"
 #include "engine/internal/embedder.h"
 #include "engine/internal/fair_share.h"
-#include "engine/internal/job.h"
-#include "engine/internal/kept_prefix.h"
 #include "engine/internal/model.h"
 #include "engine/internal/plan_step.h"
+#include "engine/internal/sequence.h"
 
 namespace molly::engine {
 
 class Runner {
 public:
+    struct Parts {
+        const Model& model;
+        const Limits& limits;
+        AdapterLane& adapters;
+        std::shared_ptr<HotSet> hot;
+        std::shared_ptr<MemoryBudget> budget;
+        /// Takes a sequence whose adapters are to be taken again, on a thread that may wait, and
+        /// brings it back through `submit`. Called from the engine thread.
+        std::function<void(std::unique_ptr<Sequence>)> wait_for_adapters;
+    };
     /// Takes a context that was made with `limits.sequences_max` sequences, in the graph's scope.
-    Runner(const Model& model, ContextPtr context, const Limits& limits, std::uint32_t threads,
-           AdapterLane& adapters);
+    Runner(Parts parts, ContextPtr context, std::uint32_t threads);
     Runner(const Runner&) = delete;
     Runner& operator=(const Runner&) = delete;
     ~Runner();
 
+    /// Cancels what runs and waits, and joins the thread. Whatever is submitted later is cancelled.
+    void stop();
+
     /// From any thread.
-    void submit(std::unique_ptr<Job> job);
+    void submit(std::unique_ptr<Sequence> sequence);
     /// Runs `work` between two steps; with null when the engine stops first. From any thread.
     void run_between_steps(std::function<void(Embedder*)> work);
-    /// Something outside changed: a reader took an event, or a caller left. From any thread.
+    /// Something outside changed: a reader took an event, a caller left, or room is wished for.
+    /// From any thread.
     void nudge();
     std::uint32_t running() const noexcept { return running_.load(std::memory_order_relaxed); }
     std::uint32_t waiting() const;
+    const ContextPlaces& places() const noexcept { return places_; }
+    std::uint64_t parked() const noexcept { return parked_.load(std::memory_order_relaxed); }
 
 private:
-    struct Sequence {
-        std::unique_ptr<Job> job;
-        std::uint32_t fed = 0;     // prompt tokens that are computed
-        std::uint32_t cached = 0;  // of them, those that an earlier request left
-        llama_pos position = 0;    // tokens in the context
-        Token next = 0;            // to be fed, once the prompt is
-        std::int32_t output = -1;  // place of its logits in the batch, in this step
-        std::uint32_t answer_tokens = 0;
-        std::uint32_t reasoning_tokens = 0;
-        bool called_tools = false;
-        std::string read;  // the answer so far, for its reader
-    };
     using Slot = std::unique_ptr<Sequence>;
 
     void run();
     bool take_jobs();
-    std::unique_ptr<Job> next_job();
-    void start(std::unique_ptr<Job> job);
+    void admit();
+    Slot next_in_line();
+    bool start(Slot& sequence);
+    std::uint32_t wanted_at_start(const Sequence& sequence) const;
+    void send_back_waiting();
     void drop_ended();
     bool step();
+    StepPlan plan(const std::vector<std::size_t>& slots, const std::vector<SequenceView>& views);
+    void park(std::size_t slot);
     void wait_for_news();
     void fill_batch(const std::vector<std::size_t>& slots, const std::vector<std::uint32_t>& plan);
     void advance(std::size_t slot);
     void take_token(std::size_t slot, const Sampler::Choice& choice);
     void finish(std::size_t slot, domain::Delta delta, domain::FinishReason reason);
-    void fail_sequence(std::size_t slot, Error error);
-    void release(std::size_t slot);
+    void fail_sequence(std::size_t slot, Error error, bool known = true);
+    void release(std::size_t slot, bool known = true);
     domain::Delta read_text(Sequence& sequence, std::string text, bool last) const;
     domain::Usage usage_of(const Sequence& sequence) const;
+    bool idle() const;
 
-    const Model& model_;
-    const Limits& limits_;
-    AdapterLane& adapters_;
+    const Parts parts_;
     ContextPtr context_;
+    ContextPlaces places_;
     Embedder embedder_;
     Batch batch_;
-    std::vector<Slot> slots_;       // by sequence id; empty: free
-    std::vector<KeptPrefix> kept_;  // by sequence id: what the context holds of it
-    std::uint64_t started_ = 0;     // requests
+    std::vector<Slot> slots_;  // by sequence id; empty: free
     FairShare share_;
 
     mutable std::mutex mutex_;
     std::condition_variable news_;
     bool nudged_ = false;
     bool stopping_ = false;
-    std::deque<std::unique_ptr<Job>> inbox_;
+    bool room_lacks_ = false;  // whoever is next waits for memory
+    std::deque<Slot> inbox_;
     std::deque<std::function<void(Embedder*)>> between_;
     std::atomic<std::uint32_t> running_ = 0;
+    std::atomic<std::uint64_t> parked_ = 0;  // times
     std::thread thread_;
 };
 

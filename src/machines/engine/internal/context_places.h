@@ -1,0 +1,89 @@
+#pragma once
+// The places of the context, one for each running sequence: what a free one still holds, how much
+// memory each has, and which gives its memory up when others need it. Belongs to the engine thread.
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/internal/cache_memory.h"
+#include "engine/internal/hot_set.h"
+#include "engine/internal/kept_prefix.h"
+#include "engine/internal/memory_budget.h"
+#include "engine/internal/model.h"
+#include "engine/internal/reuse.h"
+
+namespace molly::engine {
+
+class ContextPlaces {
+public:
+    /// Tokens of memory that come and go together.
+    static constexpr std::uint32_t block = prefix_step;
+
+    /// All of it outlives this. Gives the whole cache back to the system first.
+    ContextPlaces(llama_context& context, CacheMemory memory, std::uint32_t places,
+                  std::uint32_t context_tokens_max, MemoryBudget& budget,
+                  std::shared_ptr<HotSet> hot);
+
+    /// What a place holds; tokens are added as they are computed.
+    KeptPrefix& at(std::size_t place) { return kept_[place]; }
+    std::uint32_t owned(std::size_t place) const { return owned_[place]; }
+
+    struct Arrival {
+        std::span<const std::size_t> free;  ///< at least one
+        const std::string& key;
+        std::span<const Token> prompt;
+        std::uint32_t tokens = 0;  ///< of memory that it begins with
+        bool reuse = true;         ///< of what a place holds
+    };
+    /// Gives a free place to a request, the one whose content it can use if there is one, with
+    /// memory. Nothing when there is too little.
+    std::optional<PlaceChoice> start(const Arrival& arrival);
+    /// The place is free; what it holds stays, for who begins alike, if anybody knows what that is.
+    void release(std::size_t place, bool known);
+    /// Forgets what a place holds and gives its memory back; how many tokens that is.
+    std::uint32_t drop(std::size_t place);
+
+    /// Gets memory for up to `tokens` (whole blocks), from the least worth of idle prefixes and
+    /// adapters if need be; how many tokens it is.
+    std::uint32_t get(std::uint32_t tokens);
+    void give(std::uint32_t tokens) { budget_.give_back(tokens * bytes_per_token_); }
+    /// The place may use so many more tokens of what was got.
+    void own(std::size_t place, std::uint32_t tokens) { owned_[place] += tokens; }
+    /// Drops idle prefixes that are worth less than what the adapters wait for.
+    void fulfil_wish();
+
+    /// How long one prompt token takes, for the worth of what would be computed again.
+    void took(double milliseconds, std::uint32_t tokens);
+    std::uint64_t bytes_per_token() const noexcept { return bytes_per_token_; }
+    /// Bytes of all places, and of those that only keep prefixes. From any thread.
+    std::uint64_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
+    std::uint64_t idle_bytes() const noexcept {
+        return idle_bytes_.load(std::memory_order_relaxed);
+    }
+    const CacheMemory& memory() const noexcept { return memory_; }
+
+private:
+    double worth(std::size_t place) const;
+    std::size_t least_worth() const;
+    void publish();
+
+    llama_context& context_;
+    const CacheMemory memory_;
+    MemoryBudget& budget_;
+    const std::shared_ptr<HotSet> hot_;
+    std::uint64_t bytes_per_token_ = 1;
+    std::vector<KeptPrefix> kept_;      // shape: [places]
+    std::vector<std::uint32_t> owned_;  // shape: [places]
+    std::vector<bool> busy_;            // shape: [places]
+    std::uint64_t started_ = 0;         // requests
+    double token_ms_ = 1;
+    Reuse reuse_;
+    std::atomic<std::uint64_t> bytes_ = 0;
+    std::atomic<std::uint64_t> idle_bytes_ = 0;
+};
+
+}  // namespace molly::engine

@@ -1,0 +1,29 @@
+#pragma once
+// One request while it runs, or while it waits to go on. Owned by one thread at a time.
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/internal/job.h"
+
+namespace molly::engine {
+
+struct Sequence {
+    std::unique_ptr<Job> job;
+    std::vector<Token> feed;          // to be computed before the next token is chosen
+    std::uint32_t fed = 0;            // of these, those that are
+    std::uint32_t prompt_tokens = 0;  // of the request
+    std::uint32_t cached = 0;         // of the prompt, what an earlier request left
+    Token next = 0;                   // to be fed, once `feed` is
+    std::int32_t output = -1;         // place of its logits in the batch, in this step
+    std::uint32_t answer_tokens = 0;
+    std::uint32_t reasoning_tokens = 0;
+    bool called_tools = false;
+    bool parked = false;  // once at least: it goes before those who have not begun
+    std::string read;     // the answer so far, for its reader
+
+    std::uint32_t left() const noexcept { return static_cast<std::uint32_t>(feed.size()) - fed; }
+};
+
+}  // namespace molly::engine
