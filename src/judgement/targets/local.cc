@@ -49,11 +49,6 @@ public:
         }
         return label;
     }
-    Result<domain::Label> adapter_label(std::string_view asked) const override {
-        if (registry_ == nullptr) return Target::adapter_label(asked);
-        TRY(adapters::Manifest manifest, registry_->find(asked, engine_.describe().hash));
-        return std::move(manifest.label);
-    }
     std::vector<std::string> adapters(std::size_t most) const override {
         if (registry_ == nullptr) return {};
         return registry_->names_for(engine_.describe().hash, most);
