@@ -2,6 +2,7 @@
 
 #include "base/coroutine.h"
 #include "domain/adapter_share.h"
+#include "targets/internal/component.h"
 #include "targets/target.h"
 
 namespace molly::targets {
@@ -86,6 +87,14 @@ private:
         return uses;
     }
 
+    /// With the form of a specialist that serves alone; mixed ones have none.
+    Result<domain::Request> typed(const domain::Request& request, const std::string& names) const {
+        TRY(const auto shares, domain::adapter_shares_from(names));
+        if (shares.size() != 1) return request;
+        TRY(const adapters::Manifest manifest, find(shares.front()));
+        return as_component(request, manifest.component);
+    }
+
     Task<Result<domain::Response>> answer(policy::Dispatch dispatch, DeltaSink& sink,
                                           Report& /*report*/) override {
         const domain::Request& request = dispatch.request();
@@ -112,7 +121,8 @@ private:
             CO_TRY_DO(co_await engine_.generate(request, counting));
         } else {
             CO_TRY(auto uses, uses_of(dispatch.adapter()));
-            CO_TRY_DO(co_await engine_.generate_with(request, std::move(uses), counting));
+            CO_TRY(const domain::Request asked, typed(request, dispatch.adapter()));
+            CO_TRY_DO(co_await engine_.generate_with(asked, std::move(uses), counting));
         }
         response.usage = counting.usage();
         co_return response;

@@ -61,6 +61,13 @@ json::array evaluation_array(const std::vector<Evaluation>& evaluation) {
     return out;
 }
 
+json::object component_object(const Component& component) {
+    json::object out{{"instructions", component.instructions}};
+    const auto schema = parse_json(component.schema);
+    if (schema && schema->is_object()) out["schema"] = *schema;
+    return out;
+}
+
 /// Reads one object; what is missing or of another type is empty.
 class Fields {
 public:
@@ -151,6 +158,14 @@ std::vector<Evaluation> evaluation_from(const Fields& fields) {
     return out;
 }
 
+Component component_from(const Fields& fields) {
+    Component component;
+    component.instructions = fields.text("instructions");
+    const json::value* schema = fields.at("schema");
+    if (schema != nullptr && schema->is_object()) component.schema = molly::to_text(*schema);
+    return component;
+}
+
 /// One of the dotted parts of a version.
 bool plain_identifier(std::string_view part) {
     return !part.empty() && std::ranges::all_of(part, [](char c) {
@@ -226,6 +241,7 @@ std::string to_text(const Manifest& manifest, bool with_signature) {
                      {"label", label_object(manifest.label)},
                      {"training", training_object(manifest.training)},
                      {"evaluation", evaluation_array(manifest.evaluation)}};
+    if (!manifest.component.empty()) out["component"] = component_object(manifest.component);
     if (with_signature && !manifest.signature.public_key.empty()) {
         out["signature"] = json::object{{"public_key", manifest.signature.public_key},
                                         {"value", manifest.signature.value}};
@@ -268,6 +284,7 @@ Result<Manifest> manifest_from(std::string_view text) {
     if (fields.at("label") != nullptr) manifest.label = label_from(Fields(fields.at("label")));
     manifest.training = training_from(Fields(fields.at("training")));
     manifest.evaluation = evaluation_from(fields);
+    manifest.component = component_from(Fields(fields.at("component")));
     const Fields signature(fields.at("signature"));
     manifest.signature = {.public_key = signature.text("public_key"),
                           .value = signature.text("value")};

@@ -49,6 +49,15 @@ struct Evaluation {
     bool operator==(const Evaluation&) const = default;
 };
 
+/// What a typed specialist is asked and answers with, for callers who say neither.
+struct Component {
+    std::string instructions;  ///< system text that it was trained with; empty: none
+    std::string schema;        ///< JSON Schema of its answers, as compact JSON; empty: free text
+
+    bool empty() const noexcept { return instructions.empty() && schema.empty(); }
+    bool operator==(const Component&) const = default;
+};
+
 /// By whom the manifest, and through its hash the weights, are signed (Ed25519).
 struct Signature {
     std::string public_key;  ///< base64; empty: not signed
@@ -69,6 +78,7 @@ struct Manifest {
     std::string hash;                  ///< SHA-256 of the GGUF LoRA file, hex
     std::uint64_t bytes = 0;
     domain::Label label;  ///< of what it was trained on
+    Component component;
     Training training;
     std::vector<Evaluation> evaluation;
     Signature signature;

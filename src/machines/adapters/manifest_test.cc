@@ -35,6 +35,7 @@ Manifest example() {
                          .details = {{"rate", "0.0002"}}};
     manifest.evaluation = {
         {.set = "held out", .metric = "loss", .base = 2.5, .adapter = 1.5, .examples = 4}};
+    manifest.component = {.instructions = "Which domain?", .schema = R"({"type":"string"})"};
     manifest.signature = {.public_key = "abc", .value = "def"};
     return manifest;
 }

@@ -2,6 +2,8 @@
 
 #include <cmath>
 #include <ctime>
+#include <fstream>
+#include <iterator>
 #include <memory>
 
 #include <fmt/chrono.h>
@@ -19,7 +21,7 @@ namespace molly::app {
 namespace {
 
 struct AdapterRun : TuningRun {
-    std::string from, domain, version;
+    std::string from, domain, version, instructions, schema;
     std::string modules = "all";
     double alpha = 0, dropout = 0, beta = 0.1, sft_weight = 0;
     std::uint32_t rank = 16;
@@ -31,10 +33,14 @@ struct Wish {
     std::string domain;
     std::string version;
     bool promote = true;
+    adapters::Component component;
 
     std::string text() const {
-        return to_text(
-            json::object{{"domain", domain}, {"version", version}, {"promote", promote}});
+        return to_text(json::object{{"domain", domain},
+                                    {"version", version},
+                                    {"promote", promote},
+                                    {"instructions", component.instructions},
+                                    {"schema", component.schema}});
     }
     static Wish from(const std::string& text) {
         Wish out;
@@ -48,6 +54,7 @@ struct Wish {
         };
         out.domain = word("domain");
         out.version = word("version");
+        out.component = {.instructions = word("instructions"), .schema = word("schema")};
         const json::value* promote = in->if_contains("promote");
         out.promote = promote == nullptr || !promote->is_bool() || promote->get_bool();
         return out;
@@ -59,6 +66,7 @@ adapters::Manifest manifest_of(const train::LoraOutcome& outcome, const Wish& wi
     out.name = outcome.name;
     out.version = wish.version;
     out.domain = wish.domain;
+    out.component = wish.component;
     out.base.hash = outcome.base_hash;
     if (const auto known = domain::sensitivity_from(outcome.facts.label_class))
         out.label.sensitivity = *known;
@@ -168,6 +176,24 @@ train::LoraOptions options_of(const AdapterRun& run, train::Method method) {
     return out;
 }
 
+/// A file's JSON Schema as compact JSON. Errors: not_found, invalid_request.
+Result<std::string> read_schema(const std::string& file) {
+    if (file.empty()) return std::string();
+    std::ifstream in(file, std::ios::binary);
+    if (!in) {
+        return fail(Error(ErrorCode::not_found, fmt::format("cannot read the schema {}", file))
+                        .italian(fmt::format("non si legge lo schema {}", file))
+                        .param("schema"));
+    }
+    const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+    const auto parsed = parse_json(text);
+    if (parsed && parsed->is_object()) return to_text(*parsed);
+    return fail(Error(ErrorCode::invalid_request,
+                      fmt::format("{} is no JSON Schema: a JSON object is expected", file))
+                    .italian(fmt::format("{} non è uno schema JSON: serve un oggetto JSON", file))
+                    .param("schema"));
+}
+
 Result<void> train_adapter(const General& general, const AdapterRun& run, train::Method method) {
     const Places places = find_places(general.places);
     train::LoraOptions options = options_of(run, method);
@@ -175,7 +201,12 @@ Result<void> train_adapter(const General& general, const AdapterRun& run, train:
     if (!run.version.empty()) TRY_DO(adapters::check_version(run.version));
     options.out = run_folder(places, run);
     TRY(const auto coder, ModelCoder::open(options.base));
-    options.tag = Wish{run.domain, run.version, !run.keep_current}.text();
+    TRY(std::string schema, read_schema(run.schema));
+    options.tag = Wish{.domain = run.domain,
+                       .version = run.version,
+                       .promote = !run.keep_current,
+                       .component = {.instructions = run.instructions, .schema = std::move(schema)}}
+                      .text();
     TerminalWatch watch(general.terminal);
     TRY(const train::LoraOutcome outcome, train::train_lora(options, *coder, watch));
     return enter(general, outcome, options.out);
@@ -195,6 +226,11 @@ void declare_common(Command& command, const std::shared_ptr<AdapterRun>& run, Te
                 {"of the adapter (the next one)", "dell'adattatore (la prossima)"})
         .option("--domain", run->domain,
                 {"what it is good at, for the router", "in che cosa è bravo, per l'instradamento"})
+        .option("--instructions", run->instructions,
+                {"system text for callers who give none", "testo di sistema per chi non ne dà uno"})
+        .option("--schema", run->schema,
+                {"JSON Schema of the answers, a file, for callers who give no format",
+                 "schema JSON delle risposte, un file, per chi non dà un formato"})
         .flag("--keep-current", run->keep_current,
               {"register it without putting it into service",
                "registralo senza metterlo in servizio"});
