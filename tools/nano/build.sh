@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the built-in base again: vocabulary, pre-training, instruction tuning. About 55 minutes on two quiet cores with bf16.
+# Makes the built-in base again: vocabulary, pre-training, instruction tuning. About 40 minutes on two quiet cores with bf16.
 #
 #   tools/nano/build.sh TEXTS INSTRUCT OUT
 #

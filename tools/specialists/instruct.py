@@ -1,5 +1,6 @@
 """A mixed set of short instructions in Italian and English, so that a base model follows the tasks in a chat template."""
 import json
+from collections import Counter
 
 from phrases import ESCALATE, GREETINGS, PHRASES, SUBJECTS, TOO_HARD, WORDS, opposites, pairs
 from rows import answer_text, generator, key_of
@@ -180,8 +181,8 @@ def _reading(mixer):
                 mixer.add(frame.format(x=other), one, 'opposite', language)
 
 
-def instruct_rows(tasks, seed, each=1000):
-    """The mixed set, in a random order."""
+def instruct_rows(tasks, seed, each=1000, task_rows=50):
+    """The mixed set, in a random order; of each task `task_rows` rows, so that the base knows its form and no more."""
     mixer = Mixer(generator(seed, 'instruct'))
     _tasks(mixer, tasks, each)
     _talk(mixer)
@@ -189,4 +190,9 @@ def instruct_rows(tasks, seed, each=1000):
     _numbers(mixer)
     _reading(mixer)
     mixer.random.shuffle(mixer.rows)
-    return mixer.rows
+    names, seen, rows = {task.name for task in tasks}, Counter(), []
+    for row in mixer.rows:
+        seen[row['kind']] += 1
+        if row['kind'] not in names or seen[row['kind']] <= task_rows:
+            rows.append(row)
+    return rows

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Signs the specialists that may be shared, with what was measured of them, into models/specialists.
 
-Usage: pack.py --out OUT --base BASE.gguf --release FOLDER [--molly BINARY] [--into models/specialists] [--version 1.0.0]
+Usage: pack.py --out OUT --rows ROWS --base BASE.gguf --release FOLDER [--molly BINARY] [--into models/specialists] [--version 1.0.0]
 
-OUT is what run.py made. FOLDER is the publisher's data folder: its signing key signs, and is made when there is none yet. Keep
+OUT is what run.py made, ROWS what make.py wrote. FOLDER is the publisher's data folder: its signing key signs, and is made when there is none yet. Keep
 it out of the repository; `molly` trusts its public half alone (release_key in src/surface/app/built_in.cc), which is printed.
 """
 import argparse
@@ -19,6 +19,7 @@ def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument('--molly', type=Path, default=Path('build/release/molly'))
     parser.add_argument('--out', type=Path, required=True)
+    parser.add_argument('--rows', type=Path, required=True)
     parser.add_argument('--base', type=Path, required=True)
     parser.add_argument('--release', type=Path, required=True)
     parser.add_argument('--into', type=Path, default=Path('models/specialists'))
@@ -45,9 +46,12 @@ def main():
                     if key not in ('id', 'current', 'pinned', 'file', 'signature')}
         measured = report[task]
         manifest.update(name=task, version=options.version, domain=task)
+        manifest['base']['name'] = options.base.stem
         manifest['evaluation'].append({'set': f'{task}, held-out rows', 'metric': 'exact_match',
                                        'base': measured['base']['exact']['mean'],
                                        'adapter': measured['specialist']['exact']['mean'], 'examples': measured['rows']})
+        about = json.loads((options.rows / task / 'task.json').read_text())
+        manifest['component'] = {'instructions': about['instructions'], 'schema': about['schema']}
         draft = options.out / f'{task}.json'
         draft.write_text(json.dumps(manifest, ensure_ascii=False) + '\n')
         molly(options.release, 'adapters', 'import', options.out / 'adapters' / f'{task}.gguf',

@@ -1,0 +1,57 @@
+// The model and the specialists that come with Molly, as a fresh data folder sees them.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+
+import { Molly } from './molly.mjs';
+
+const models = path.resolve(import.meta.dirname, '../../models');
+const shipped = fs.readdirSync(path.join(models, 'specialists')).filter((name) => name.endsWith('.json'))
+    .map((name) => JSON.parse(fs.readFileSync(path.join(models, 'specialists', name), 'utf8')));
+
+let molly;
+before(async () => {
+    molly = await Molly.start({ engine: { model: path.join(models, 'molly-nano.gguf'), deterministic: true } });
+});
+after(() => molly.remove());
+
+async function ask(model, content, fields = {}) {
+    const reply = await molly.fetch('/v1/chat/completions', {
+        method: 'POST', body: { model, temperature: 0, max_tokens: 96, messages: [{ role: 'user', content }], ...fields },
+    });
+    assert.equal(reply.status, 200, JSON.stringify(reply.json));
+    return { text: reply.json.choices[0].message.content, headers: reply.headers };
+}
+
+test('the base answers in Italian and in English', async () => {
+    assert.equal((await ask('molly-nano', 'Come si dice 45 in inglese?')).text, 'forty-five');
+    assert.match((await ask('auto', 'Good morning!')).text, /[a-z]{2}/i);
+    assert.match((await ask('molly-nano', 'Spiegami la fotosintesi.')).text, /modello più grande|capacità/);
+});
+
+test('every shipped specialist was taken in, serves, and answers in its own form', async () => {
+    assert.ok(shipped.length >= 8, `${shipped.length} specialists`);
+    for (const { name, version, component } of shipped) {
+        const { text, headers } = await ask(`molly-nano/${name}`, 'The lamp of order B-221 is broken, please call me on 3 May.');
+        assert.equal(headers.get('x-molly-adapter'), `${name}@${version}`);
+        const answer = JSON.parse(text);
+        if (component.schema.enum) assert.ok(component.schema.enum.includes(answer), `${name}: ${text}`);
+        for (const member of component.schema.required ?? []) assert.ok(member in answer, `${name}: ${text}`);
+    }
+});
+
+test('who says how to answer gets that instead of the specialist\'s form', async () => {
+    const { text } = await ask('molly-nano/tickets', 'Good morning!', {
+        response_format: { type: 'json_schema', json_schema: { name: 'x', schema: { type: 'boolean' } } },
+    });
+    assert.ok(['true', 'false'].includes(text.trim()), text);
+});
+
+test('eight specialists answer together as each does alone', async () => {
+    const names = shipped.map(({ name }) => name).slice(0, 8);
+    const one = (name) => ask(`molly-nano/${name}`, 'My card has not arrived yet, order A-17, 12 March').then(({ text }) => text);
+    const alone = [];
+    for (const name of names) alone.push(await one(name));
+    assert.deepEqual(await Promise.all(names.map(one)), alone);
+});
