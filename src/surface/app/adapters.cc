@@ -143,7 +143,9 @@ Result<adapters::Manifest> read_manifest(const AdapterOptions& options) {
     fs::path file = options.manifest;
     std::error_code fault;
     if (file.empty()) {
+        // Missing the one that is there would lose its label.
         file = fs::path(options.source).replace_extension(".json");
+        if (!fs::is_regular_file(file, fault)) file = options.source + ".json";
         if (!fs::is_regular_file(file, fault)) return adapters::Manifest();
     }
     std::ifstream stream(file, std::ios::binary);
@@ -284,8 +286,8 @@ void add_import(Command& command, const std::shared_ptr<AdapterOptions>& options
                 {"model file or name that it was trained on (else the one that serves)",
                  "file o nome del modello di base (altrimenti quello in servizio)"})
         .option("--manifest", options->manifest,
-                {"its manifest (else FILE.json beside it)",
-                 "il manifesto (altrimenti FILE.json lì accanto)"})
+                {"its manifest (else law.json or law.gguf.json beside law.gguf)",
+                 "il manifesto (altrimenti legge.json o legge.gguf.json accanto a legge.gguf)"})
         .choice("--class", options->label,
                 {"class of what it was trained on (private)",
                  "classe dei dati di allenamento "

@@ -247,7 +247,8 @@ void examine_adapters(Examination& out, const json::value* state) {
                              out.say("adapters share one batch",
                                      "gli adattatori condividono i "
                                      "calcoli"),
-                             to_text(*layers), out.say("layers", "strati"), to_text(*kernel)));
+                             to_text(*layers), out.say("layers", "strati"),
+                             kernel->is_string() ? std::string(kernel->get_string()) : "?"));
         return;
     }
     out.remark(out.say("adapters run one at a time: requests with different ones wait",
