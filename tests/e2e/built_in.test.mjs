@@ -4,7 +4,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 
-import { Molly } from './molly.mjs';
+import { MockUpstream } from './mock_upstream.mjs';
+import { Molly, target } from './molly.mjs';
 
 const models = path.resolve(import.meta.dirname, '../../models');
 const shipped = fs.readdirSync(path.join(models, 'specialists')).filter((name) => name.endsWith('.json'))
@@ -54,4 +55,34 @@ test('eight specialists answer together as each does alone', async () => {
     const alone = [];
     for (const name of names) alone.push(await one(name));
     assert.deepEqual(await Promise.all(names.map(one)), alone);
+});
+
+test('a specialist serves what is like its prompts, and a hard question goes to a declared T1', async () => {
+    const studio = await MockUpstream.start({ name: 'studio' });
+    const prompts = ['La lampada dell\'ordine B-17 è rotta', 'Il pacco dell\'ordine 88 non è arrivato', 'Vorrei rendere la sedia, ordine C-3',
+        'Ho pagato due volte l\'ordine 4512', 'Non riesco a entrare nel mio profilo', 'The chair of order K-9 arrived broken',
+        'Where is my parcel, order 771?', 'I was charged twice for order D-20'];
+    const extra = `[[specialist]]\ntarget = "local"\nadapter = "tickets"\ndomain = "business"\nquality = 0.9\nprompts = ${JSON.stringify(prompts)}\n`;
+    const office = await Molly.start({
+        engine: { model: path.join(models, 'molly-nano.gguf') }, extra, targets: [target('studio', 'T1', studio.port, { quality: 0.8 })],
+    });
+    try {
+        const route = async (content, fields = {}) => {
+            const reply = await office.fetch('/v1/chat/completions', { body: { model: 'auto', max_tokens: 64, messages: [{ role: 'user', content }], ...fields } });
+            assert.equal(reply.status, 200, JSON.stringify(reply.json));
+            return [reply.headers.get('x-molly-tier'), reply.headers.get('x-molly-adapter'), reply.json];
+        };
+        const [tier, adapter, ticket] = await route('Il pacco dell\'ordine F-42 non è arrivato, è urgente');
+        assert.deepEqual([tier, adapter], ['T0', 'tickets@1.0.0']);
+        assert.ok('urgency' in JSON.parse(ticket.choices[0].message.content));
+        assert.equal(studio.requests.length, 0);
+        const hard = 'Dimostra passo per passo che la radice di due è irrazionale e discuti le generalizzazioni';
+        assert.equal((await route(hard))[0], 'T1');
+        assert.equal(studio.requests.length, 1);
+        assert.equal((await route(hard, { molly: { class: 'secret' } }))[0], 'T0');
+        assert.equal(studio.requests.length, 1);
+    } finally {
+        await office.remove();
+        await studio.stop();
+    }
 });

@@ -69,7 +69,8 @@ void Estimates::Reading::open(const domain::TargetSpec& target) {
 }
 
 Belief Estimates::Reading::at(std::string_view adapter,
-                              std::span<const domain::Specialist> declared) {
+                              std::span<const domain::Specialist> declared,
+                              const domain::Specialist* only) {
     const Bands* bands = nullptr;
     if (adapters_ != nullptr) {
         // Candidates come by their adapters' names, as the cells lie.
@@ -82,7 +83,9 @@ Belief Estimates::Reading::at(std::string_view adapter,
     Belief belief;
     for (std::size_t i = 0; i < shares_count_; ++i) {
         const auto& [field, share] = shares_[i];
-        double mean = prior_in(*target_, declared, static_cast<domain::Field>(field));
+        double mean = only != nullptr
+                          ? only->quality
+                          : prior_in(*target_, declared, static_cast<domain::Field>(field));
         double lower = mean;
         const Average* seen = bands == nullptr ? nullptr : &(*bands)[field][band_];
         if (seen != nullptr && seen->weight > 0) {

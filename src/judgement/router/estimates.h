@@ -74,8 +74,9 @@ public:
         /// Turns to this target.
         void open(const domain::TargetSpec& target);
         /// Of an adapter of the target that is open. `declared` are the target's declarations of
-        /// it.
-        Belief at(std::string_view adapter, std::span<const domain::Specialist> declared);
+        /// it; `only`: the one that all of the request is of, whatever its field.
+        Belief at(std::string_view adapter, std::span<const domain::Specialist> declared,
+                  const domain::Specialist* only = nullptr);
 
     private:
         const EstimateOptions& options_;

@@ -232,10 +232,12 @@ private:
         one.latency = terms.latency;
         one.stage = terms.stage;
         const bool by_prompts = choose(view, declared, one);
+        const domain::Specialist* only = by_prompts ? one.declared : nullptr;
         if (estimates != nullptr) {
-            one.belief = estimates->at(adapter, declared);
+            one.belief = estimates->at(adapter, declared, only);
         } else {
-            one.belief.lower = one.belief.mean = prior_in(*view.spec, declared, field_);
+            one.belief.lower = one.belief.mean =
+                only != nullptr ? only->quality : prior_in(*view.spec, declared, field_);
         }
         one.score = one.belief.lower - terms.penalty;
         look_closer(view, one);

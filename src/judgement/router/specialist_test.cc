@@ -54,7 +54,7 @@ protected:
         needs_ = annotated.capability;
         const policy::PolicyEngine engine({});
         const auto cleared = engine.clear(std::move(annotated));
-        const auto made = plan(*cleared, {}, views_, {}, decision_, &estimates_);
+        const auto made = plan(*cleared, {}, views_, {}, decision_, &estimates_, shares_);
         if (!made) return made.error().reason();
         const Plan::Step& step = made->steps.front();
         return step.target->id + (step.adapter.empty() ? "" : "/" + step.adapter);
@@ -69,6 +69,7 @@ protected:
     Estimates estimates_{{}, clock_};
     std::vector<std::shared_ptr<domain::TargetSpec>> specs_;
     std::vector<TargetView> views_;
+    std::vector<SpecialistShare> shares_;
     domain::CapabilityProfile needs_;
     domain::Decision decision_;
 };
@@ -76,6 +77,17 @@ protected:
 TEST_F(SpecialistTest, ServesItsFieldFirstAndNoOther) {
     EXPECT_EQ(first(Field::humanities), "home/law");
     EXPECT_TRUE(decision_.candidates.front().specialist);
+    EXPECT_EQ(first(Field::medicine), "office");
+}
+
+TEST_F(SpecialistTest, ServesWhatIsLikeItsPromptsWhateverTheField) {
+    shares_ = {{.target = "home", .adapter = "law", .share = 0.9, .least = 0.5}};
+    EXPECT_EQ(first(Field::medicine, 0.9), "office");
+    EXPECT_EQ(first(Field::medicine), "home/law");
+    shares_[0].share = 0.4;
+    EXPECT_EQ(first(Field::medicine), "office");
+    shares_[0].share = 0.9;
+    judge("home", "law", 0, 12);
     EXPECT_EQ(first(Field::medicine), "office");
 }
 

@@ -1,5 +1,6 @@
 #include "app/config.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -161,6 +162,57 @@ TEST(EditDistance, counts_swaps_as_one) {
     EXPECT_EQ(edit_distance("prot", "port"), 1U);
     EXPECT_EQ(edit_distance("", "abc"), 3U);
     EXPECT_EQ(edit_distance("same", "same"), 0U);
+}
+
+constexpr std::string_view office =
+    "[[target]]\nname = \"office\"\ntier = \"T1\"\nurl = \"http://10.0.0.2:80/v1\"\n";
+
+TEST(Config, specialists_are_declared_for_targets_and_the_engine) {
+    const auto config = parse_config(fmt::format("{}{}", office, R"(
+[[specialist]]
+target = "local"
+adapter = "law"
+domain = "humanities"
+quality = 0.8
+confidence_min = 0.6
+prompt_tokens_max = 500
+prompts = ["a", "b", "c", "d", "e"]
+share_min = 0.7
+[[specialist]]
+target = "office"
+domain = "medicine"
+)"),
+                                     "test.toml");
+    ASSERT_TRUE(config) << config.error().message();
+    ASSERT_EQ(config->engine.target.specialists.size(), 1U);
+    const domain::Specialist& law = config->engine.target.specialists[0];
+    EXPECT_EQ(law.adapter, "law");
+    EXPECT_EQ(law.field, domain::Field::humanities);
+    EXPECT_EQ(law.confidence_min, 0.6);
+    EXPECT_EQ(law.prompt_tokens_max, 500U);
+    ASSERT_EQ(config->specialists.size(), 1U);
+    EXPECT_EQ(config->specialists[0].share_min, 0.7);
+    ASSERT_EQ(config->targets[0]->specialists.size(), 1U);
+    EXPECT_EQ(config->targets[0]->specialists[0].field, domain::Field::medicine);
+}
+
+TEST(Config, faults_of_specialists_name_their_option) {
+    const auto fault = [](std::string_view rest) {
+        return fault_of(fmt::format("{}[[specialist]]\n{}", office, rest));
+    };
+    EXPECT_THAT(fault("target = \"nobody\"\ndomain = \"medicine\""), HasSubstr("nobody"));
+    EXPECT_THAT(fault("target = \"office\""), HasSubstr("domain"));
+    EXPECT_THAT(fault("target = \"office\"\ndomain = \"alchemy\""), HasSubstr("one of"));
+    EXPECT_THAT(fault("target = \"local\"\nadapter = \"law\"\ndomain = \"medicine\"\n"
+                      "prompts = [\"one\"]"),
+                HasSubstr("five"));
+    // Nobody can be asked how sure it is who tells no log-probabilities.
+    EXPECT_THAT(fault("target = \"office\"\ndomain = \"medicine\"\nconfidence_min = 0.5"),
+                HasSubstr("logprobs"));
+    EXPECT_THAT(fault_of(fmt::format("{}confidence_min = 0.5", office)), HasSubstr("logprobs"));
+    EXPECT_EQ(fault_of(fmt::format(
+                  "{}confidence_min = 0.5\ncapabilities = [\"chat\", \"logprobs\"]", office)),
+              "no fault");
 }
 
 }  // namespace
