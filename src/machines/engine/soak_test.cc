@@ -194,8 +194,8 @@ TEST_F(Soak, NothingLeaksStarvesOrCrossesOver) {
     for (int turn = 0; (Clock::now() < ends || turn < 2) && !HasFailure(); ++turn) {
         wave(*engine);
         const MemoryState memory = engine->memory();
-        // Free memory at hand may lie in pieces too small for a load, and what is mapped beyond it is
-        // charged once it is there: never more than one adapter of the largest kind.
+        // Free memory at hand may lie in pieces too small for a load, and what is mapped beyond it
+        // is charged once it is there: never more than one adapter of the largest kind.
         EXPECT_LE(memory.bytes, memory.bytes_max + memory.bytes_max / 8);
         if (turn == 20) warm_resident = resident_bytes();
     }
