@@ -69,11 +69,15 @@ private:
         return registry_->find(share.name, engine_.describe().hash);
     }
 
-    /// What the engine needs to run adapters.
-    Result<std::vector<engine::AdapterUse>> uses_of(const std::string& names) const {
+    struct Chosen {
+        std::vector<engine::AdapterUse> uses;
+        adapters::Component component;  // of one that serves alone; mixed ones have none
+    };
+    /// What it takes to run adapters.
+    Result<Chosen> chosen(const std::string& names) const {
         if (registry_ == nullptr) return fail(Target::adapter(names).error());
         TRY(const auto shares, domain::adapter_shares_from(names));
-        std::vector<engine::AdapterUse> uses;
+        Chosen out;
         for (const domain::AdapterShare& share : shares) {
             TRY(const adapters::Manifest manifest, find(share));
             engine::AdapterUse use;
@@ -82,17 +86,10 @@ private:
             use.file = registry_->file_of(manifest);
             use.scale = share.scale;
             use.pinned = registry_->pinned(manifest);
-            uses.push_back(std::move(use));
+            out.uses.push_back(std::move(use));
+            if (shares.size() == 1) out.component = manifest.component;
         }
-        return uses;
-    }
-
-    /// With the form of a specialist that serves alone; mixed ones have none.
-    Result<domain::Request> typed(const domain::Request& request, const std::string& names) const {
-        TRY(const auto shares, domain::adapter_shares_from(names));
-        if (shares.size() != 1) return request;
-        TRY(const adapters::Manifest manifest, find(shares.front()));
-        return as_component(request, manifest.component);
+        return out;
     }
 
     Task<Result<domain::Response>> answer(policy::Dispatch dispatch, DeltaSink& sink,
@@ -120,9 +117,9 @@ private:
         if (dispatch.adapter().empty()) {
             CO_TRY_DO(co_await engine_.generate(request, counting));
         } else {
-            CO_TRY(auto uses, uses_of(dispatch.adapter()));
-            CO_TRY(const domain::Request asked, typed(request, dispatch.adapter()));
-            CO_TRY_DO(co_await engine_.generate_with(asked, std::move(uses), counting));
+            CO_TRY(Chosen with, chosen(dispatch.adapter()));
+            const domain::Request asked = as_component(request, with.component);
+            CO_TRY_DO(co_await engine_.generate_with(asked, std::move(with.uses), counting));
         }
         response.usage = counting.usage();
         co_return response;

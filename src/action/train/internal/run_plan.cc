@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "train/internal/plan_field.h"
+#include "train/internal/tuning_plan.h"
 #include "train/internal/whole_file.h"
 
 namespace molly::train {
@@ -32,15 +32,8 @@ void each_number(Plan& plan, const Visit& visit) {
     visit("evaluation_windows", plan.evaluation_windows);
     visit("patience", plan.patience);
     visit("checkpoint_minutes", plan.checkpoint_minutes);
-    visit("learning_rate", plan.optimizer.learning_rate);
-    visit("last_rate_fraction", plan.optimizer.last_rate_fraction);
-    visit("decay", plan.optimizer.decay);
-    visit("beta_1", plan.optimizer.beta_1);
-    visit("beta_2", plan.optimizer.beta_2);
-    visit("gradient_norm_max", plan.optimizer.gradient_norm_max);
     visit("z_loss", plan.optimizer.z_loss);
-    visit("warm_up_steps", plan.optimizer.warm_up_steps);
-    visit("steps", plan.optimizer.steps);
+    each_optimizer_field(plan.optimizer, visit);
 }
 
 template <class Plan, class Visit>
@@ -50,11 +43,6 @@ void each_text(Plan& plan, const Visit& visit) {
     visit("license", plan.license);
     visit("vocabulary", plan.vocabulary);
     visit("kernels", plan.kernels);
-}
-
-Error damaged(const std::filesystem::path& file) {
-    return Error(ErrorCode::corrupt,
-                 fmt::format("{} is damaged; start the run anew in another folder", file.string()));
 }
 
 }  // namespace
@@ -87,7 +75,7 @@ Result<RunPlan> read_plan(const std::filesystem::path& run) {
     const std::string text{std::istreambuf_iterator<char>(stream),
                            std::istreambuf_iterator<char>()};
     const auto parsed = parse_json(text);
-    if (!parsed || !parsed->is_object()) return fail(damaged(file));
+    if (!parsed || !parsed->is_object()) return fail(damaged_plan(run));
     const json::object& in = parsed->get_object();
     RunPlan plan;
     bool whole = true;
@@ -99,14 +87,14 @@ Result<RunPlan> read_plan(const std::filesystem::path& run) {
     const json::value* precision = in.if_contains("precision");
     if (precision != nullptr && precision->is_string()) {
         const auto known = parse_precision(std::string(precision->get_string()));
-        if (!known) return fail(damaged(file));
+        if (!known) return fail(damaged_plan(run));
         plan.precision = *known;
     }
     const json::value* tied = in.if_contains("tied");
     const json::value* sources = in.if_contains("sources");
     whole =
         whole && tied != nullptr && tied->is_bool() && sources != nullptr && sources->is_array();
-    if (!whole || !plan.shape.check()) return fail(damaged(file));
+    if (!whole || !plan.shape.check()) return fail(damaged_plan(run));
     plan.shape.tied = tied->get_bool();
     for (const json::value& entry : sources->get_array()) {
         const json::object* source = entry.if_object();
@@ -115,7 +103,7 @@ Result<RunPlan> read_plan(const std::filesystem::path& run) {
         const auto* hash = source == nullptr ? nullptr : source->if_contains("sha256");
         if (name == nullptr || !name->is_string() || weight == nullptr || !weight->is_number() ||
             hash == nullptr || !hash->is_string()) {
-            return fail(damaged(file));
+            return fail(damaged_plan(run));
         }
         PlannedSource planned;
         planned.source.file = std::string(name->get_string());

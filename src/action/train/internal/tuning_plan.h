@@ -27,6 +27,19 @@ struct TuningPlan {
     OptimizerOptions optimizer;
 };
 
+/// Visits the fields that every kind of run sets, for writing and for reading.
+template <class Optimizer, class Visit>
+void each_optimizer_field(Optimizer& optimizer, const Visit& visit) {
+    visit("learning_rate", optimizer.learning_rate);
+    visit("last_rate_fraction", optimizer.last_rate_fraction);
+    visit("decay", optimizer.decay);
+    visit("beta_1", optimizer.beta_1);
+    visit("beta_2", optimizer.beta_2);
+    visit("gradient_norm_max", optimizer.gradient_norm_max);
+    visit("warm_up_steps", optimizer.warm_up_steps);
+    visit("steps", optimizer.steps);
+}
+
 /// Visits every field of the options and the plan that is text or a number.
 template <class Options, class Plan, class Visit>
 void each_tuning_field(Options& options, Plan& plan, const Visit& visit) {
@@ -48,14 +61,7 @@ void each_tuning_field(Options& options, Plan& plan, const Visit& visit) {
     visit("parameters", plan.parameters);
     visit("evaluate_every", plan.evaluate_every);
     visit("report_every", plan.report_every);
-    visit("learning_rate", plan.optimizer.learning_rate);
-    visit("last_rate_fraction", plan.optimizer.last_rate_fraction);
-    visit("decay", plan.optimizer.decay);
-    visit("beta_1", plan.optimizer.beta_1);
-    visit("beta_2", plan.optimizer.beta_2);
-    visit("gradient_norm_max", plan.optimizer.gradient_norm_max);
-    visit("warm_up_steps", plan.optimizer.warm_up_steps);
-    visit("steps", plan.optimizer.steps);
+    each_optimizer_field(plan.optimizer, visit);
 }
 
 template <class Options, class Visit>
