@@ -82,10 +82,13 @@ void attach(Reader& in, Declared declared, Config& config) {
                                       .prompts = std::move(declared.prompts),
                                       .share_min = declared.share_min});
     }
-    spec->specialists.push_back(std::move(declared.specialist));
-    // Declarations of one adapter stand together.
-    std::stable_sort(spec->specialists.begin(), spec->specialists.end(),
-                     [](const auto& a, const auto& b) { return a.adapter < b.adapter; });
+    // Declarations of one adapter stand together, in the file's order.
+    const auto before = [](const std::string& adapter, const domain::Specialist& each) {
+        return adapter < each.adapter;
+    };
+    const auto place = std::upper_bound(spec->specialists.begin(), spec->specialists.end(),
+                                        declared.specialist.adapter, before);
+    spec->specialists.insert(place, std::move(declared.specialist));
 }
 
 }  // namespace
