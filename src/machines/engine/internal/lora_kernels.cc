@@ -59,6 +59,8 @@ LoraKernelChoice best_lora_kernel() {
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
         __builtin_cpu_supports("f16c"))
         return {lora_avx2, "avx2"};
+#elif defined(__aarch64__)
+    return {lora_neon, "neon"};
 #endif
     return {lora_reference, "plain"};
 }

@@ -67,6 +67,7 @@ using LoraKernel = void (*)(const LoraTask& task, const LoraRows& matrix);
 void lora_reference(const LoraTask& task, const LoraRows& matrix);
 void lora_avx2(const LoraTask& task, const LoraRows& matrix);
 void lora_avx512(const LoraTask& task, const LoraRows& matrix);
+void lora_neon(const LoraTask& task, const LoraRows& matrix);
 
 struct LoraKernelChoice {
     LoraKernel run = nullptr;

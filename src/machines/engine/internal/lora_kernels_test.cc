@@ -65,6 +65,8 @@ std::vector<LoraKernelChoice> kernels() {
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c"))
         found.push_back({lora_avx2, "avx2"});
     if (__builtin_cpu_supports("avx512f")) found.push_back({lora_avx512, "avx512"});
+#elif defined(__aarch64__)
+    found.push_back({lora_neon, "neon"});
 #endif
     return found;
 }
