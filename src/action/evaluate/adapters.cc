@@ -241,6 +241,7 @@ Result<AdapterReport> try_adapters(const AdapterTrial& trial, const TrialProgres
     TRY(auto panels, read_panels(trial.tasks, trial.only));
     engine::Limits limits;
     limits.threads = trial.threads;
+    limits.adapter_numbers = trial.numbers;
     TRY(const auto engine, engine::Engine::open(trial.base, limits));
     Session session(trial, *engine, std::move(panels), progress);
     TRY(AdapterReport report, session.run());

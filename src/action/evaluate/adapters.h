@@ -13,6 +13,7 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "engine/engine.h"
 #include "evaluate/grade.h"
 
 namespace molly::evaluate {
@@ -27,6 +28,7 @@ struct AdapterTrial {
     std::uint32_t shots = 4;         ///< examples in the prompt, fewer where they do not fit
     std::uint32_t foreign_rows = 100;  ///< of another task, to see what an adapter spoils; 0: none
     std::uint32_t threads = 0;         ///< 0: the cores that are free
+    engine::AdapterNumbers numbers = engine::AdapterNumbers::f16;
 };
 
 /// How one way of asking did on one panel.

@@ -109,6 +109,30 @@ TEST_F(Adapters, AgreeWithLlamasOwn) {
         expect_alike(expected[i], got[i], "question " + std::to_string(i), to_llama);
 }
 
+TEST_F(Adapters, BytesAreNearlyTheSameAdapterInHalfTheMemory) {
+    Limits limits;
+    limits.adapter_numbers = AdapterNumbers::int8;
+    const auto halves = open();
+    const auto bytes = open(limits);
+    std::vector<Question> questions;
+    for (std::uint32_t i = 0; i < 4; ++i)
+        questions.push_back(
+            ask(write_adapter(folder_, "b" + std::to_string(i), {.seed = 40 + i, .rank = 64})));
+    const auto expected = run(*halves, questions);
+    const auto got = run(*bytes, questions);
+    // Half a 127th of the largest number of a row, in two factors of 15 layers: random adapters
+    // that change every layer by as much as its weights are the worst case.
+    constexpr float to_halves = 0.4F;
+    bool other = false;
+    for (std::size_t i = 0; i < questions.size(); ++i) {
+        expect_alike(expected[i], got[i], "question " + std::to_string(i), to_halves);
+        other = other || expected[i].response.logprobs.front().logprob !=
+                             got[i].response.logprobs.front().logprob;
+    }
+    EXPECT_TRUE(other) << "the numbers are the same: were they kept as bytes?";
+    EXPECT_LT(bytes->adapters().bytes, halves->adapters().bytes * 6 / 10);
+}
+
 TEST_F(Adapters, EveryTypeOfNumberIsTheSameAdapter) {
     const auto engine = open();
     std::vector<Question> questions;

@@ -235,7 +235,7 @@ Result<void> LocalEngine::start() {
         limits_.memory_bytes_max != 0 ? limits_.memory_bytes_max : memory_available() / 2;
     budget_ = std::make_shared<MemoryBudget>(room);
     TRY(hot_, lane_->make_hot_set(limits_.adapter_bytes_max != 0 ? limits_.adapter_bytes_max : room,
-                                  budget_));
+                                  budget_, limits_.adapter_numbers));
     worker_ = std::make_unique<Worker>();
     loader_ = std::make_unique<Worker>();
     runner_ = std::make_shared<Runner>(
@@ -439,6 +439,12 @@ Task<Result<void>> Engine::generate_with(const domain::Request& /*request*/,
                                          std::vector<AdapterUse> /*adapters*/,
                                          DeltaSink& /*sink*/) {
     co_return fail(ErrorCode::unsupported, "this engine runs no adapters");
+}
+
+std::optional<AdapterNumbers> adapter_numbers_from(std::string_view word) noexcept {
+    if (word == "f16") return AdapterNumbers::f16;
+    if (word == "int8") return AdapterNumbers::int8;
+    return std::nullopt;
 }
 
 Result<std::unique_ptr<Engine>> Engine::open(const std::filesystem::path& model, Limits limits) {

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -21,6 +23,15 @@ enum class AdapterRoute : std::uint8_t {
     one_at_a_time,  ///< in turns, each adapter alone, through llama.cpp's own interface
 };
 
+/// How adapters' numbers are kept in memory.
+enum class AdapterNumbers : std::uint8_t {
+    f16,   ///< as files have them
+    int8,  ///< half of the memory, each row in 127 steps of its largest number
+};
+
+/// `f16` or `int8`; unset for any other word.
+std::optional<AdapterNumbers> adapter_numbers_from(std::string_view word) noexcept;
+
 struct Limits {
     std::uint32_t sequences_max = 8;
     std::uint32_t step_tokens_max = 512;  ///< prompt and answer tokens in one forward pass
@@ -34,6 +45,7 @@ struct Limits {
     std::uint64_t memory_bytes_max = 0;
     std::uint64_t adapter_bytes_max = 0;  ///< of it, adapters; 0: as much as there is
     AdapterRoute adapter_route = AdapterRoute::automatic;
+    AdapterNumbers adapter_numbers = AdapterNumbers::f16;
     /// The same greedy answer whatever shares the batch, somewhat slower.
     bool deterministic = false;
 };
@@ -77,8 +89,9 @@ struct MemoryState {
 
 /// What the loaded model is.
 struct Description {
-    std::string name;  ///< general.name of the file
-    std::string hash;  ///< SHA-256 of the file, hex; filled by the caller that computed it
+    std::string name;       ///< general.name of the file
+    std::string hash;       ///< SHA-256 of the file, hex; filled by the caller that computed it
+    std::string made_from;  ///< the hash of the file whose head this one has smaller; or empty
     std::string architecture;
     std::string quantization;
     std::uint64_t parameters = 0;
@@ -88,6 +101,9 @@ struct Description {
     std::uint32_t layers = 0;
     bool chat_template = false;
     bool tools = false;
+
+    /// The hash that adapters of this base name.
+    const std::string& base_hash() const noexcept { return made_from.empty() ? hash : made_from; }
 };
 
 /// Takes the pieces of one answer, on the executor of the coroutine that awaits `generate`.

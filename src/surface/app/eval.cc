@@ -25,6 +25,7 @@ struct EvalOptions {
     std::uint32_t shots = 4;
     std::uint32_t foreign_rows = 100;
     std::uint32_t threads = 0;
+    std::string numbers = "f16";
 };
 
 /// A GGUF file, or the name of a model that was imported.
@@ -98,6 +99,7 @@ Result<void> eval_adapters(const General& general, const EvalOptions& options) {
     trial.shots = options.shots;
     trial.foreign_rows = options.foreign_rows;
     trial.threads = options.threads;
+    trial.numbers = engine::adapter_numbers_from(options.numbers).value_or(trial.numbers);
     std::optional<ProgressBar> bar;
     std::string asked;
     TRY(const evaluate::AdapterReport report,
@@ -157,6 +159,9 @@ void declare_adapters(Command& eval) {
                 {"of another task, asked with each adapter (100; 0: none)",
                  "di un altro compito, chieste con ogni adattatore (100; 0: nessuna)"},
                 100'000)
+        .choice("--adapter-numbers", options->numbers,
+                {"how adapters are kept in memory (f16)", "come tenere gli adattatori (f16)"},
+                "f16 int8")
         .option("--threads", options->threads, {"0: the free cores", "0: i core liberi"}, 1024)
         .option("--out", options->out, {"JSON file to write", "file JSON da scrivere"})
         .examples({"  molly eval adapters --base molly-nano --tasks rows --adapters adapters\n",

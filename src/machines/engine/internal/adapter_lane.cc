@@ -35,8 +35,8 @@ void AdapterLane::settle(AdapterRoute wanted) {
 }
 
 Result<std::shared_ptr<HotSet>> AdapterLane::make_hot_set(
-    std::uint64_t bytes_max, const std::shared_ptr<MemoryBudget>& budget) {
-    if (together_) return HotSet::make(graph_.layers(), bytes_max, budget);
+    std::uint64_t bytes_max, const std::shared_ptr<MemoryBudget>& budget, AdapterNumbers numbers) {
+    if (together_) return HotSet::make(graph_.layers(), bytes_max, budget, numbers);
     return std::make_shared<HotSet>(whole_, bytes_max, budget);
 }
 

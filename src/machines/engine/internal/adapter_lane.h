@@ -27,7 +27,8 @@ public:
     void settle(AdapterRoute wanted);
     /// Errors: exhausted.
     Result<std::shared_ptr<HotSet>> make_hot_set(std::uint64_t bytes_max,
-                                                 const std::shared_ptr<MemoryBudget>& budget);
+                                                 const std::shared_ptr<MemoryBudget>& budget,
+                                                 AdapterNumbers numbers);
 
     /// The keys and values of the context that was made in the scope.
     CacheMemory cache_memory(std::uint32_t places) const {

@@ -78,17 +78,26 @@ Error gone() {
         .italian("il file dell'adattatore non c'è più: è stato tolto");
 }
 
-/// Where a number starts that a vector may be loaded from at once.
-constexpr std::size_t aligned(std::size_t halves) {
-    constexpr std::size_t line = 32;
-    return (halves + line - 1) / line * line;
-}
+/// Where the parts of one layer's factors stand in its piece of memory, in bytes.
+struct Layout {
+    std::size_t b = 0;  // a comes first
+    std::size_t a_steps = 0;
+    std::size_t b_steps = 0;
+    std::size_t bytes = 0;
 
-std::size_t halves_of(const Factors& factors, const LinearLayer& layer) {
-    return aligned(lora_numbers(static_cast<std::uint32_t>(layer.in),
-                                static_cast<std::uint32_t>(layer.out),
-                                lora_padded_rank(factors.rank())));
-}
+    Layout(const LinearLayer& layer, std::uint32_t rank, AdapterNumbers numbers) {
+        // Where a vector may be loaded from at once.
+        constexpr std::size_t line = 64;
+        const std::size_t padded = lora_padded_rank(rank);
+        const bool small = numbers == AdapterNumbers::int8;
+        const std::size_t width = small ? sizeof(std::int8_t) : sizeof(std::uint16_t);
+        b = padded * layer.in * width;
+        a_steps = b + padded * layer.out * width;
+        b_steps = a_steps + (small ? padded * sizeof(float) : 0);
+        bytes = b_steps + (small ? layer.out * sizeof(float) : 0);
+        bytes = (bytes + line - 1) / line * line;
+    }
+};
 
 /// A file that is read from anywhere in it.
 class Descriptor {
@@ -160,16 +169,15 @@ class Places {
 public:
     Places(PageArena& arena, std::size_t bytes) : arena_(arena), left_(bytes) {}
 
-    Result<std::uint16_t*> next(std::size_t halves) {
-        const std::size_t bytes = halves * sizeof(std::uint16_t);
+    Result<std::byte*> next(std::size_t bytes) {
         if (bytes > free_) {
             TRY(PageRun run, arena_.take(bytes, left_));
-            at_ = reinterpret_cast<std::uint16_t*>(run.start());
+            at_ = run.start();
             free_ = run.bytes();
             runs_.push_back(std::move(run));
         }
-        std::uint16_t* const place = at_;
-        at_ += halves;
+        std::byte* const place = at_;
+        at_ += bytes;
         free_ -= bytes;
         left_ -= bytes;
         return place;
@@ -180,9 +188,39 @@ private:
     PageArena& arena_;
     std::size_t left_;
     std::size_t free_ = 0;
-    std::uint16_t* at_ = nullptr;
+    std::byte* at_ = nullptr;
     std::vector<PageRun> runs_;
 };
+
+/// Reads both factors of a layer into its piece of memory.
+Result<void> pack(const Factors& factors, const Layout& layout, AdapterNumbers numbers,
+                  FactorReader& reader, std::byte* at, LoraPair& pair) {
+    const std::uint32_t rank = factors.rank();
+    if (numbers == AdapterNumbers::f16) {
+        auto* const a_at = reinterpret_cast<std::uint16_t*>(at);
+        auto* const b_at = reinterpret_cast<std::uint16_t*>(at + layout.b);
+        TRY(const auto* a, reader.read(*factors.a));
+        pack_lora_a(a, pair.in, rank, a_at);
+        TRY(const auto* b, reader.read(*factors.b));
+        pack_lora_b(b, pair.out, rank, b_at);
+        pair.a = a_at;
+        pair.b = b_at;
+        return {};
+    }
+    auto* const a_at = reinterpret_cast<std::int8_t*>(at);
+    auto* const b_at = reinterpret_cast<std::int8_t*>(at + layout.b);
+    auto* const a_steps = reinterpret_cast<float*>(at + layout.a_steps);
+    auto* const b_steps = reinterpret_cast<float*>(at + layout.b_steps);
+    TRY(const auto* a, reader.read(*factors.a));
+    pack_lora_a(a, pair.in, rank, a_at, a_steps);
+    TRY(const auto* b, reader.read(*factors.b));
+    pack_lora_b(b, pair.out, rank, b_at, b_steps);
+    pair.a_bytes = a_at;
+    pair.b_bytes = b_at;
+    pair.a_steps = a_steps;
+    pair.b_steps = b_steps;
+    return {};
+}
 
 }  // namespace
 
@@ -194,7 +232,8 @@ struct AdapterFile::Opened {
     std::unique_ptr<ggml_context, TensorsDeleter> tensors;
     std::vector<Factors> factors;  // by layer
     float alpha = 0;
-    std::size_t halves = 0;
+    AdapterNumbers numbers = AdapterNumbers::f16;
+    std::size_t bytes = 0;
 
     Result<void> sort_factors();
 };
@@ -221,7 +260,7 @@ Result<void> AdapterFile::Opened::sort_factors() {
     for (const auto& [layer, pair] : found) {
         TRY_DO(check(pair, layers[layer]));
         factors.push_back(pair);
-        halves += halves_of(pair, layers[layer]);
+        bytes += Layout(layers[layer], pair.rank(), numbers).bytes;
     }
     if (factors.empty()) return fail(ErrorCode::corrupt, "the adapter has no tensors");
     return {};
@@ -233,15 +272,17 @@ AdapterFile& AdapterFile::operator=(AdapterFile&& other) noexcept = default;
 AdapterFile::~AdapterFile() = default;
 
 std::size_t AdapterFile::bytes() const noexcept {
-    return opened_->halves * sizeof(std::uint16_t);
+    return opened_->bytes;
 }
 
-Result<AdapterFile> AdapterFile::open(const fs::path& file, std::span<const LinearLayer> layers) {
+Result<AdapterFile> AdapterFile::open(const fs::path& file, std::span<const LinearLayer> layers,
+                                      AdapterNumbers numbers) {
     std::error_code error;
     if (!fs::is_regular_file(file, error)) return fail(gone());
     auto opened = std::make_unique<Opened>();
     opened->path = file;
     opened->layers = layers;
+    opened->numbers = numbers;
     ggml_context* tensors = nullptr;
     opened->file.reset(gguf_init_from_file(file.c_str(), {.no_alloc = true, .ctx = &tensors}));
     opened->tensors.reset(tensors);
@@ -270,25 +311,13 @@ Result<std::shared_ptr<const HotAdapter>> AdapterFile::load(PageArena& arena) co
         pair.out = static_cast<std::uint32_t>(layer.out);
         pair.rank = lora_padded_rank(rank);
         pair.scale = opened_->alpha != 0 ? opened_->alpha / static_cast<float>(rank) : 1;
-        TRY(std::uint16_t* const at, places.next(halves_of(factors, layer)));
-        std::uint16_t* const b_at = at + std::size_t{pair.rank} * pair.in;
-        TRY(const auto* a, reader.read(*factors.a));
-        pack_lora_a(a, pair.in, rank, at);
-        TRY(const auto* b, reader.read(*factors.b));
-        pack_lora_b(b, pair.out, rank, b_at);
-        pair.a = at;
-        pair.b = b_at;
+        const Layout layout(layer, rank, opened_->numbers);
+        TRY(std::byte* const at, places.next(layout.bytes));
+        TRY_DO(pack(factors, layout, opened_->numbers, reader, at, pair));
     }
     adapter->pages_ = places.take();
     adapter->matched_ = opened_->factors.size();
     return std::shared_ptr<const HotAdapter>(std::move(adapter));
-}
-
-Result<std::shared_ptr<const HotAdapter>> HotAdapter::load(const fs::path& file,
-                                                           std::span<const LinearLayer> layers,
-                                                           PageArena& arena) {
-    TRY(const AdapterFile opened, AdapterFile::open(file, layers));
-    return opened.load(arena);
 }
 
 std::size_t HotAdapter::bytes() const noexcept {
@@ -298,11 +327,12 @@ std::size_t HotAdapter::bytes() const noexcept {
     return bytes;
 }
 
-std::size_t usual_adapter_bytes(std::span<const LinearLayer> layers, std::uint32_t rank) {
-    std::size_t halves = 0;
+std::size_t usual_adapter_bytes(std::span<const LinearLayer> layers, std::uint32_t rank,
+                                AdapterNumbers numbers) {
+    std::size_t bytes = 0;
     for (const LinearLayer& layer : layers)
-        if (layer.usable) halves += (layer.in + layer.out) * lora_padded_rank(rank);
-    return halves * sizeof(std::uint16_t);
+        if (layer.usable) bytes += Layout(layer, rank, numbers).bytes;
+    return bytes;
 }
 
 Result<std::shared_ptr<const HotAdapter>> HotAdapter::load_whole(const fs::path& file,

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/engine.h"
 #include "engine/internal/lora_kernels.h"
 #include "engine/internal/page_arena.h"
 
@@ -42,7 +43,8 @@ public:
     /// Every tensor must belong to one of `layers`, which outlive this. Errors: not_found, corrupt,
     /// conflict (naming the first tensor that does not fit), unsupported.
     static Result<AdapterFile> open(const std::filesystem::path& file,
-                                    std::span<const LinearLayer> layers);
+                                    std::span<const LinearLayer> layers,
+                                    AdapterNumbers numbers = AdapterNumbers::f16);
     AdapterFile(AdapterFile&& other) noexcept;
     AdapterFile& operator=(AdapterFile&& other) noexcept;
     AdapterFile(const AdapterFile&) = delete;
@@ -62,17 +64,13 @@ private:
 
 class HotAdapter {
 public:
-    /// AdapterFile::open and load. Errors: as these.
-    static Result<std::shared_ptr<const HotAdapter>> load(const std::filesystem::path& file,
-                                                          std::span<const LinearLayer> layers,
-                                                          PageArena& arena);
     /// One that llama.cpp applies itself. Errors: not_found, corrupt.
     static Result<std::shared_ptr<const HotAdapter>> load_whole(const std::filesystem::path& file,
                                                                 WholeModel& model);
 
     /// Null when this adapter leaves the layer as it is.
     const LoraPair* pair(std::uint32_t layer) const noexcept {
-        return pairs_[layer].a != nullptr ? &pairs_[layer] : nullptr;
+        return pairs_[layer].empty() ? nullptr : &pairs_[layer];
     }
     /// Layers that it changes.
     std::size_t matched() const noexcept { return matched_; }
@@ -92,6 +90,7 @@ private:
 };
 
 /// Bytes that an adapter of this rank on all of `layers` takes.
-std::size_t usual_adapter_bytes(std::span<const LinearLayer> layers, std::uint32_t rank);
+std::size_t usual_adapter_bytes(std::span<const LinearLayer> layers, std::uint32_t rank,
+                                AdapterNumbers numbers);
 
 }  // namespace molly::engine

@@ -35,23 +35,26 @@ AdapterHold::~AdapterHold() {
 }
 
 HotSet::HotSet(std::vector<LinearLayer> layers, std::shared_ptr<PageArena> arena,
-               std::uint64_t bytes_max, std::shared_ptr<MemoryBudget> budget)
+               std::uint64_t bytes_max, std::shared_ptr<MemoryBudget> budget,
+               AdapterNumbers numbers)
     : layers_(std::move(layers)),
       arena_(std::move(arena)),
+      numbers_(numbers),
       bytes_max_(bytes_max),
       budget_(std::move(budget)) {
-    reserve_ = std::min(usual_adapter_bytes(layers_, usual_rank), reserve_max);
+    reserve_ = std::min(usual_adapter_bytes(layers_, usual_rank, numbers_), reserve_max);
 }
 
 Result<std::shared_ptr<HotSet>> HotSet::make(std::vector<LinearLayer> layers,
                                              std::uint64_t bytes_max,
-                                             std::shared_ptr<MemoryBudget> budget) {
-    const bool large = usual_adapter_bytes(layers, usual_rank) >= large_adapter;
+                                             std::shared_ptr<MemoryBudget> budget,
+                                             AdapterNumbers numbers) {
+    const bool large = usual_adapter_bytes(layers, usual_rank, numbers) >= large_adapter;
     TRY(auto arena,
         PageArena::make(bytes_max, large ? PageArena::huge_page : PageArena::small_page));
     if (budget == nullptr) budget = std::make_shared<MemoryBudget>(bytes_max);
     return std::shared_ptr<HotSet>(
-        new HotSet(std::move(layers), std::move(arena), bytes_max, std::move(budget)));
+        new HotSet(std::move(layers), std::move(arena), bytes_max, std::move(budget), numbers));
 }
 
 bool HotSet::is_hot(const std::string& hash) const {
@@ -74,7 +77,7 @@ bool HotSet::ready(std::span<const AdapterUse> uses) const {
 Result<HotSet::Load> HotSet::open(const AdapterUse& use) const {
     Load load;
     if (whole_ == nullptr) {
-        TRY(load.file, AdapterFile::open(use.file, layers_));
+        TRY(load.file, AdapterFile::open(use.file, layers_, numbers_));
         load.bytes = arena_->rounded(load.file->bytes());
         return load;
     }

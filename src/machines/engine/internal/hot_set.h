@@ -51,7 +51,8 @@ public:
     /// For the kernels, which can change `layers`. Errors: exhausted.
     static Result<std::shared_ptr<HotSet>> make(std::vector<LinearLayer> layers,
                                                 std::uint64_t bytes_max,
-                                                std::shared_ptr<MemoryBudget> budget = nullptr);
+                                                std::shared_ptr<MemoryBudget> budget = nullptr,
+                                                AdapterNumbers numbers = AdapterNumbers::f16);
     /// For llama.cpp's own way, one adapter at a time.
     HotSet(WholeModel& model, std::uint64_t bytes_max, std::shared_ptr<MemoryBudget> budget)
         : whole_(&model), bytes_max_(bytes_max), budget_(std::move(budget)) {}
@@ -102,7 +103,7 @@ private:
     };
 
     HotSet(std::vector<LinearLayer> layers, std::shared_ptr<PageArena> arena,
-           std::uint64_t bytes_max, std::shared_ptr<MemoryBudget> budget);
+           std::uint64_t bytes_max, std::shared_ptr<MemoryBudget> budget, AdapterNumbers numbers);
 
     void give_back(const std::string& hash);
     AdapterHold hold(Entries::iterator entry);
@@ -130,6 +131,7 @@ private:
     const std::vector<LinearLayer> layers_;
     const std::shared_ptr<PageArena> arena_;  // null in llama.cpp's own way
     WholeModel* const whole_ = nullptr;
+    const AdapterNumbers numbers_ = AdapterNumbers::f16;
     const std::uint64_t bytes_max_;
     const std::shared_ptr<MemoryBudget> budget_;
     std::function<void()> wake_;

@@ -20,6 +20,11 @@ struct Sixteen256 {
         return {_mm256_cvtph_ps(_mm_loadu_si128(halves)),
                 _mm256_cvtph_ps(_mm_loadu_si128(halves + 1))};
     }
+    static Sixteen256 load_bytes(const std::int8_t* from) {
+        const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+        return {_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes)),
+                _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128(bytes, 8)))};
+    }
     static Sixteen256 multiply_add(Sixteen256 a, Sixteen256 b, Sixteen256 c) {
         return {_mm256_fmadd_ps(a.low, b.low, c.low), _mm256_fmadd_ps(a.high, b.high, c.high)};
     }

@@ -15,6 +15,10 @@ struct Sixteen512 {
     static Sixteen512 load_half(const std::uint16_t* from) {
         return {_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)))};
     }
+    static Sixteen512 load_bytes(const std::int8_t* from) {
+        const auto* bytes = reinterpret_cast<const __m128i*>(from);
+        return {_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(bytes)))};
+    }
     static Sixteen512 multiply_add(Sixteen512 a, Sixteen512 b, Sixteen512 c) {
         return {_mm512_fmadd_ps(a.v, b.v, c.v)};
     }

@@ -6,8 +6,6 @@
 #include <cstring>
 
 namespace molly::engine {
-namespace {
-
 float half_to_float(std::uint16_t bits) {
     const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000U) << 16U;
     const std::uint32_t exponent = (bits >> 10U) & 31U;
@@ -23,6 +21,23 @@ float half_to_float(std::uint16_t bits) {
     return value;
 }
 
+namespace {
+
+float number_of_a(const LoraPair& pair, std::uint32_t rank, std::uint32_t in) {
+    const std::size_t at = std::size_t{rank / lora_ranks} * pair.in * lora_ranks +
+                           std::size_t{in / lora_lanes} * lora_lanes * lora_ranks +
+                           std::size_t{rank % lora_ranks} * lora_lanes + in % lora_lanes;
+    if (pair.a_bytes != nullptr) return pair.a_bytes[at] * pair.a_steps[rank];
+    return half_to_float(pair.a[at]);
+}
+
+float number_of_b(const LoraPair& pair, std::uint32_t out, std::uint32_t rank) {
+    const std::size_t at =
+        (std::size_t{out / lora_lanes} * pair.rank + rank) * lora_lanes + out % lora_lanes;
+    if (pair.b_bytes != nullptr) return pair.b_bytes[at] * pair.b_steps[out];
+    return half_to_float(pair.b[at]);
+}
+
 }  // namespace
 
 void lora_reference(const LoraTask& task, const LoraRows& matrix) {
@@ -32,22 +47,15 @@ void lora_reference(const LoraTask& task, const LoraRows& matrix) {
         const float* x = matrix.x + task.rows[n] * matrix.x_stride;
         float* y = matrix.y + task.rows[n] * matrix.y_stride;
         for (std::uint32_t r = 0; r < pair.rank; ++r) {
-            const std::uint16_t* a = pair.a + std::size_t{r / lora_ranks} * pair.in * lora_ranks +
-                                     std::size_t{r % lora_ranks} * lora_lanes;
             float sum = 0;
             for (std::uint32_t i = 0; i < pair.in; ++i)
-                sum +=
-                    half_to_float(
-                        a[std::size_t{i / lora_lanes} * lora_lanes * lora_ranks + i % lora_lanes]) *
-                    x[i];
+                sum += number_of_a(pair, r, i) * x[i];
             middle[r] = sum * pair.scale * task.scales[n];
         }
         for (std::uint32_t o = task.out_begin; o < task.out_end; ++o) {
-            const std::uint16_t* b =
-                pair.b + std::size_t{o / lora_lanes} * pair.rank * lora_lanes + o % lora_lanes;
             float sum = 0;
             for (std::uint32_t r = 0; r < pair.rank; ++r)
-                sum += half_to_float(b[std::size_t{r} * lora_lanes]) * middle[r];
+                sum += number_of_b(pair, o, r) * middle[r];
             y[o] += sum;
         }
     }

@@ -14,14 +14,21 @@ inline constexpr std::uint32_t lora_lanes = 16;
 inline constexpr std::uint32_t lora_ranks = 4;
 inline constexpr std::uint32_t lora_rank_max = 256;
 
-/// Both factors of one linear layer, in half precision, in the order in which they are read.
+/// Both factors of one linear layer in the order in which they are read, in half precision or in
+/// bytes.
 struct LoraPair {
     std::uint32_t in = 0;
     std::uint32_t out = 0;
-    std::uint32_t rank = 0;            ///< padded
-    float scale = 1;                   ///< alpha / rank
-    const std::uint16_t* a = nullptr;  ///< shape: [rank / 4, in / 16, 4, 16]
-    const std::uint16_t* b = nullptr;  ///< shape: [out / 16, rank, 16]
+    std::uint32_t rank = 0;                ///< padded
+    float scale = 1;                       ///< alpha / rank
+    const std::uint16_t* a = nullptr;      ///< shape: [rank / 4, in / 16, 4, 16]
+    const std::uint16_t* b = nullptr;      ///< shape: [out / 16, rank, 16]
+    const std::int8_t* a_bytes = nullptr;  ///< in place of a; times a_steps
+    const std::int8_t* b_bytes = nullptr;  ///< in place of b; times b_steps
+    const float* a_steps = nullptr;        ///< shape: [rank]
+    const float* b_steps = nullptr;        ///< shape: [out]
+
+    bool empty() const noexcept { return a == nullptr && a_bytes == nullptr; }
 };
 
 /// Numbers of a and b together.
@@ -37,11 +44,21 @@ constexpr bool lora_fits(std::uint64_t in, std::uint64_t out, std::uint64_t rank
            rank <= lora_rank_max && in < (1U << 30U) && out < (1U << 30U);
 }
 
+/// What a finite half-precision number is.
+float half_to_float(std::uint16_t bits);
+
 /// Writes one factor in the layout. `rows` has shape [rank, in] for a and [out, rank] for b.
 void pack_lora_a(const std::uint16_t* rows, std::uint32_t in, std::uint32_t rank,
                  std::uint16_t* packed);
 void pack_lora_b(const std::uint16_t* rows, std::uint32_t out, std::uint32_t rank,
                  std::uint16_t* packed);
+
+/// The same in bytes: each row of the file, a rank of a or an output of b, has its own step, so
+/// that its largest number is 127 steps.
+void pack_lora_a(const std::uint16_t* rows, std::uint32_t in, std::uint32_t rank,
+                 std::int8_t* packed, float* steps);
+void pack_lora_b(const std::uint16_t* rows, std::uint32_t out, std::uint32_t rank,
+                 std::int8_t* packed, float* steps);
 
 /// Rows of one matrix, `stride` floats apart.
 struct LoraRows {

@@ -23,6 +23,15 @@ struct SixteenNeon {
             out.v[i] = vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(from + 4 * i)));
         return out;
     }
+    static SixteenNeon load_bytes(const std::int8_t* from) {
+        SixteenNeon out;
+        for (std::size_t half = 0; half < 2; ++half) {
+            const int16x8_t wide = vmovl_s8(vld1_s8(from + 8 * half));
+            out.v[2 * half] = vcvtq_f32_s32(vmovl_s16(vget_low_s16(wide)));
+            out.v[2 * half + 1] = vcvtq_f32_s32(vmovl_s16(vget_high_s16(wide)));
+        }
+        return out;
+    }
     static SixteenNeon multiply_add(SixteenNeon a, SixteenNeon b, SixteenNeon c) {
         for (std::size_t i = 0; i < c.v.size(); ++i)
             c.v[i] = vfmaq_f32(c.v[i], a.v[i], b.v[i]);

@@ -1,5 +1,9 @@
 // From the rows of a file to the order in which the kernels read.
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstring>
+#include <vector>
 
 #include "engine/internal/lora_kernels.h"
 
@@ -69,6 +73,18 @@ void turn_block(const std::uint16_t* block, std::uint32_t rank, std::uint16_t* p
 }
 #endif
 
+/// One row in steps of its largest number.
+void to_bytes(const std::uint16_t* row, std::uint32_t count, std::int8_t* bytes, float& step) {
+    float largest = 0;
+    for (std::uint32_t i = 0; i < count; ++i)
+        largest = std::max(largest, std::abs(half_to_float(row[i])));
+    constexpr float most = 127;
+    step = largest / most;
+    const float steps = largest > 0 ? most / largest : 0;
+    for (std::uint32_t i = 0; i < count; ++i)
+        bytes[i] = static_cast<std::int8_t>(std::lround(half_to_float(row[i]) * steps));
+}
+
 }  // namespace
 
 void pack_lora_a(const std::uint16_t* rows, std::uint32_t in, std::uint32_t rank,
@@ -92,6 +108,35 @@ void pack_lora_b(const std::uint16_t* rows, std::uint32_t out, std::uint32_t ran
     for (std::uint32_t first = 0; first < out; first += lora_lanes, packed += padded * lora_lanes) {
         turn_block(rows + std::size_t{first} * rank, rank, packed);
         std::memset(packed + std::size_t{rank} * lora_lanes, 0, (padded - rank) * lora_lanes * 2);
+    }
+}
+
+void pack_lora_a(const std::uint16_t* rows, std::uint32_t in, std::uint32_t rank,
+                 std::int8_t* packed, float* steps) {
+    const std::uint32_t padded = lora_padded_rank(rank);
+    std::fill(packed, packed + std::size_t{padded} * in, std::int8_t{0});
+    std::fill(steps, steps + padded, 0.0F);
+    std::vector<std::int8_t> bytes(in);
+    for (std::uint32_t r = 0; r < rank; ++r) {
+        to_bytes(rows + std::size_t{r} * in, in, bytes.data(), steps[r]);
+        std::int8_t* at = packed + std::size_t{r / lora_ranks} * in * lora_ranks +
+                          std::size_t{r % lora_ranks} * lora_lanes;
+        for (std::uint32_t i = 0; i < in; i += lora_lanes, at += lora_lanes * lora_ranks)
+            std::memcpy(at, bytes.data() + i, lora_lanes);
+    }
+}
+
+void pack_lora_b(const std::uint16_t* rows, std::uint32_t out, std::uint32_t rank,
+                 std::int8_t* packed, float* steps) {
+    const std::size_t padded = lora_padded_rank(rank);
+    std::fill(packed, packed + padded * out, std::int8_t{0});
+    std::array<std::int8_t, lora_rank_max> bytes{};
+    for (std::uint32_t o = 0; o < out; ++o) {
+        to_bytes(rows + std::size_t{o} * rank, rank, bytes.data(), steps[o]);
+        std::int8_t* at =
+            packed + std::size_t{o / lora_lanes} * padded * lora_lanes + o % lora_lanes;
+        for (std::uint32_t r = 0; r < rank; ++r)
+            at[std::size_t{r} * lora_lanes] = bytes[r];
     }
 }
 
