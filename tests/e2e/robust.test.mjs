@@ -1,5 +1,6 @@
 // A server under abuse: malformed requests by the thousand, and kill -9 under load.
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
 import net from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -154,5 +155,23 @@ test('a running answer ends before an ordered stop', async () => {
     const status = await molly.stop();
     assert.match((await reply).text, /data: \[DONE\]\n\n$/);
     assert.equal(status, 0);
+    await molly.launch();
+});
+
+test('a crash leaves nothing of a conversation behind', async () => {
+    const canary = 'Zanzibarrina-7741-kw';
+    const limits = fs.readFileSync(`/proc/${molly.pid}/limits`, 'utf8');
+    assert.match(limits, /Max core file size\s+0\s+0\s/);
+    studio.reset();
+    studio.next({ text: ['one ', 'two ', 'three '], gap_ms: 400 });
+    const before = molly.log.length;
+    const reply = molly.chat(`Ricorda ${canary}`, { model: 'studio', stream: true }).catch(() => undefined);
+    await until(() => studio.requests.length === 1, 'the request at its target');
+    process.kill(molly.pid, 'SIGSEGV');
+    await molly.exited;
+    await reply;
+    assert.ok(!molly.log.slice(before).includes(canary), 'the log of the crash holds content');
+    for (const folder of [process.cwd(), molly.folder])
+        assert.deepEqual(fs.readdirSync(folder).filter((name) => /^core(\.|$)/.test(name)), [], folder);
     await molly.launch();
 });

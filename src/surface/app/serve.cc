@@ -1,7 +1,11 @@
+#include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <utility>
 
 #include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "app/commands.h"
@@ -106,6 +110,11 @@ void tell_key(const Terminal& terminal, const std::string& key) {
                      "            (la chiave di amministrazione: conservarla, si vede solo ora)"));
 }
 
+bool opens_t3(const Config& config) {
+    return std::any_of(config.policy.rules.begin(), config.policy.rules.end(),
+                       [](const policy::Rule& rule) { return rule.permit_t3; });
+}
+
 void greet(const Terminal& terminal, House& house, const Places& places, const std::string& url,
            const std::string& key) {
     const std::string shown = key.empty() ? "$MOLLY_KEY" : key;
@@ -115,9 +124,14 @@ void greet(const Terminal& terminal, House& house, const Places& places, const s
     tell_model(terminal, house);
     terminal.line(
         fmt::format("  {}{}", terminal.say("data      ", "dati      "), places.data.string()));
-    terminal.line(terminal.say(
-        "  T3        closed: somebody else's models get nothing until a redactor is present\n",
-        "  T3        chiuso: ai modelli di altri non va nulla finché manca un redattore\n"));
+    terminal.line(
+        opens_t3(house.config())
+            ? terminal.say(
+                  "  T3        redacted requests that a rule permits: molly policy check\n",
+                  "  T3        richieste oscurate che una regola permette: molly policy "
+                  "check\n")
+            : terminal.say("  T3        closed: somebody else's models get nothing\n",
+                           "  T3        chiuso: ai modelli di altri non va nulla\n"));
     terminal.line(terminal.say("Try it:", "Per provare:"));
     terminal.line(
         fmt::format("  curl -N {}/v1/chat/completions -H 'Authorization: Bearer {}' \\\n"
@@ -135,6 +149,16 @@ void greet(const Terminal& terminal, House& house, const Places& places, const s
                                            "vuole gateway.ollama_key_id: docs/interfaces.md")));
     terminal.line(terminal.say("What happened: molly traces list. Stop: Ctrl-C.",
                                "Che cosa è successo: molly traces list. Fine: Ctrl-C."));
+}
+
+/// Conversations lie in this process's memory: no core file may hold them when it crashes, and no
+/// other program of the same user may read them. `MOLLY_CORE=1` leaves both open, for debugging.
+void keep_memory_private() {
+    if (std::getenv("MOLLY_CORE") != nullptr) return;
+    const rlimit none{.rlim_cur = 0, .rlim_max = 0};
+    ::setrlimit(RLIMIT_CORE, &none);
+    // Core files that are piped to a program ignore the limit.
+    ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
 /// SIGINT, SIGTERM and SIGHUP are waited for, not handled: nothing runs in a signal handler.
@@ -161,6 +185,7 @@ net::ServerOptions listening(const Config& config) {
 }
 
 Result<void> serve(const General& general, const ServeOptions& options) {
+    keep_memory_private();
     const Terminal& terminal = general.terminal;
     const Places places = find_places(general.places);
     TRY(Config config, read_config(places));
