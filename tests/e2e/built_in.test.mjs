@@ -86,3 +86,23 @@ test('a specialist serves what is like its prompts, and a hard question goes to 
         await studio.stop();
     }
 });
+
+test('a copy with a smaller head serves the same specialists, and says what it is', async () => {
+    const made = await molly.command('models', 'optimize', path.join(models, 'molly-nano.gguf'), '--name', 'slim', '--tokens', '512', '--json');
+    assert.equal(made.status, 0, made.stderr);
+    const told = JSON.parse(made.stdout);
+    assert.equal(told.head_after, 'q4_0');
+    assert.ok(told.head_bytes_after < told.head_bytes_before, made.stdout);
+    assert.ok(told.nats < 0.2 && told.perplexity_after / told.perplexity_before < 1.2, made.stdout);
+    const wrong = await molly.command('models', 'optimize', 'slim', '--head', 'q3');
+    assert.notEqual(wrong.status, 0);
+    assert.match(wrong.stderr, /q4_0/);
+
+    await molly.stop();
+    await molly.launch({ engine: { model: 'slim', deterministic: true } });
+    const { text, headers } = await ask('local/dates', 'La riunione comincia il 3 marzo 2025');
+    assert.equal(headers.get('x-molly-adapter'), 'dates@1.0.0');
+    assert.deepEqual(JSON.parse(text), { type: 'date', timex: '2025-03-03' });
+    const receipt = await molly.receipt(headers.get('x-molly-receipt'));
+    assert.ok(JSON.stringify(receipt).includes(told.sha256), 'the receipt names the file that answered');
+});

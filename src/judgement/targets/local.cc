@@ -52,7 +52,7 @@ public:
     }
     std::vector<std::string> adapters(std::size_t most) const override {
         if (registry_ == nullptr) return {};
-        return registry_->names_for(engine_.describe().hash, most);
+        return registry_->names_for(engine_.describe().base_hash(), most);
     }
 
     std::uint32_t queue_depth() const noexcept override {
@@ -66,7 +66,7 @@ public:
 
 private:
     Result<adapters::Manifest> find(const domain::AdapterShare& share) const {
-        return registry_->find(share.name, engine_.describe().hash);
+        return registry_->find(share.name, engine_.describe().base_hash());
     }
 
     struct Chosen {

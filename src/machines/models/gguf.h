@@ -50,6 +50,10 @@ struct GgufTensor {
     std::uint64_t bytes = 0;
 };
 
+/// The key of a file that `molly models optimize` wrote: SHA-256, hex, of the one it was made from.
+/// Adapters of that one fit.
+inline constexpr std::string_view made_from_key = "molly.made_from";
+
 /// Where something stands in the file, in bytes.
 struct GgufPlace {
     std::uint64_t begin = 0;

@@ -89,6 +89,8 @@ void add_serve(Command& root);
 void add_ask(Command& root);
 void add_chat(Command& root);
 void add_models(Command& root);
+/// Below `models`.
+void add_models_optimize(Command& models);
 void add_adapters(Command& root);
 void add_train(Command& root);
 void add_eval(Command& root);

@@ -9,9 +9,10 @@ namespace {
 
 class HashedEngine final : public engine::Engine {
 public:
-    HashedEngine(std::unique_ptr<engine::Engine> engine, std::string hash)
+    HashedEngine(std::unique_ptr<engine::Engine> engine, std::string hash, std::string made_from)
         : engine_(std::move(engine)), description_(engine_->describe()) {
         description_.hash = std::move(hash);
+        description_.made_from = std::move(made_from);
     }
 
     Task<Result<void>> generate(const domain::Request& request, engine::DeltaSink& sink) override {
@@ -38,9 +39,9 @@ private:
 
 }  // namespace
 
-std::unique_ptr<engine::Engine> with_hash(std::unique_ptr<engine::Engine> engine,
-                                          std::string hash) {
-    return std::make_unique<HashedEngine>(std::move(engine), std::move(hash));
+std::unique_ptr<engine::Engine> with_hash(std::unique_ptr<engine::Engine> engine, std::string hash,
+                                          std::string made_from) {
+    return std::make_unique<HashedEngine>(std::move(engine), std::move(hash), std::move(made_from));
 }
 
 }  // namespace molly::app

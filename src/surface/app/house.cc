@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/promise.h"
 #include "models/catalogue.h"
+#include "models/gguf.h"
 #include "seal/seal.h"
 
 namespace molly::app {
@@ -192,8 +193,11 @@ Result<void> House::open_engine(const HouseNeeds& needs) {
     }
     TRY(const seal::Hash hash, seal::sha256_file(model_file_));
     TRY(auto loaded, engine::Engine::open(model_file_, config_.engine.limits));
-    engine_ = with_hash(std::move(loaded), seal::to_hex(hash));
-    return offer_specialists(*registry_, places_.data, model_file_, seal::to_hex(hash));
+    const auto gguf = models::read_gguf(model_file_);
+    engine_ = with_hash(std::move(loaded), seal::to_hex(hash),
+                        gguf ? gguf->text(models::made_from_key) : std::string());
+    return offer_specialists(*registry_, places_.data, model_file_,
+                             engine_->describe().base_hash());
 }
 
 Result<void> House::open_targets() {

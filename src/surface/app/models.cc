@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -7,6 +8,7 @@
 #include "base/coroutine.h"
 #include "base/json.h"
 #include "models/catalogue.h"
+#include "models/gguf.h"
 #include "net/server.h"
 
 namespace molly::app {
@@ -90,9 +92,33 @@ Result<void> list(const General& general) {
     return {};
 }
 
+/// Says where most of the time of a token would go to the output head.
+void tell_head(const Terminal& terminal, const models::Model& model) {
+    const auto gguf = models::read_gguf(model.file);
+    if (!gguf) return;
+    const auto tensor = [&](std::string_view name) {
+        return std::find_if(gguf->tensors.begin(), gguf->tensors.end(),
+                            [name](const models::GgufTensor& each) { return each.name == name; });
+    };
+    const auto own = tensor("output.weight");
+    const auto head = own != gguf->tensors.end() ? own : tensor("token_embd.weight");
+    constexpr std::uint64_t large_share = 4;
+    if (head == gguf->tensors.end() || head->type == "q4_0" ||
+        head->bytes * large_share < model.bytes)
+        return;
+    terminal.note(fmt::format(
+        "{}: molly models optimize {}",
+        terminal.say(
+            "every token reads its output head, a large part of it; a copy with a smaller one",
+            "ogni token ne legge la testa di uscita, che è gran parte; una copia con "
+            "una più piccola"),
+        model.name));
+}
+
 void tell_use(const Terminal& terminal, const models::Model& model) {
     print_model(terminal, model);
     if (terminal.json) return;
+    tell_head(terminal, model);
     terminal.note(fmt::format("{}: molly serve --model {}", terminal.say("use it", "per usarlo"),
                               model.name));
 }
@@ -192,6 +218,7 @@ void add_models(Command& root) {
         .argument("file", options->source, {"the .gguf file", "il file .gguf"})
         .option("--name", options->name, keep_name)
         .run([&general, options] { return finish(general, import(general, *options)); });
+    add_models_optimize(command);
     command.add("remove", {"Forget a model and its file", "Dimentica un modello e il suo file"})
         .argument("name", options->name, name)
         .run([&general, options] { return finish(general, remove(general, options->name)); });

@@ -88,7 +88,10 @@ Result<BaseModel> find_base(const fs::path& data, const fs::path& file, const Ba
     BaseModel found;
     TRY(found.gguf, models::read_gguf(path));
     TRY(found.base, describe(data, path, found.gguf));
-    if (!wanted.hash.empty() && wanted.hash != found.base.hash)
+    const std::string file_hash = found.base.hash;
+    if (const std::string original = found.gguf.text(models::made_from_key); !original.empty())
+        found.base.hash = original;
+    if (!wanted.hash.empty() && wanted.hash != found.base.hash && wanted.hash != file_hash)
         return another("base", "modello", wanted.hash, found.base.hash);
     if (!wanted.tokenizer_hash.empty() && wanted.tokenizer_hash != found.base.tokenizer_hash)
         return another("tokenizer", "tokenizzatore", wanted.tokenizer_hash,
