@@ -23,6 +23,16 @@ std::unexpected<Error> wrong(std::string_view part, std::string_view english,
                                          shown, italian)));
 }
 
+std::unexpected<Error> wrong_scale(std::string_view part) {
+    return wrong(part,
+                 fmt::format("has a scale that is no number from -{0} to {0}; it was trained at 1, "
+                             "so leave the scale out or choose one near it",
+                             adapter_scale_max),
+                 fmt::format("ha una scala che non è un numero da -{0} a {0}; è stato addestrato "
+                             "a 1: toglierla o sceglierne una vicina",
+                             adapter_scale_max));
+}
+
 Result<AdapterShare> share_from(std::string_view part) {
     AdapterShare share;
     const std::size_t star = part.find('*');
@@ -33,12 +43,22 @@ Result<AdapterShare> share_from(std::string_view part) {
     const char* const end = number.data() + number.size();
     const auto [rest, error] = std::from_chars(number.data(), end, share.scale);
     const bool whole = error == std::errc() && rest == end && std::isfinite(share.scale);
-    if (!whole || std::abs(share.scale) > adapter_scale_max) {
-        return wrong(
-            part, fmt::format("has a scale that is no number from -{0} to {0}", adapter_scale_max),
-            fmt::format("ha una scala che non è un numero da -{0} a {0}", adapter_scale_max));
-    }
+    if (!whole || std::abs(share.scale) > adapter_scale_max) return wrong_scale(part);
     return share;
+}
+
+/// The shares of one adapter, of whatever version, add up.
+bool together_within(const std::vector<AdapterShare>& shares) {
+    const auto bare = [](const AdapterShare& share) {
+        return std::string_view(share.name).substr(0, share.name.find('@'));
+    };
+    return std::ranges::all_of(shares, [&](const AdapterShare& one) {
+        float sum = 0;
+        for (const AdapterShare& other : shares)
+            if (bare(other) == bare(one)) sum += other.scale;
+        constexpr float rounding = 1e-5F;
+        return std::abs(sum) <= adapter_scale_max + rounding;
+    });
 }
 
 }  // namespace
@@ -55,6 +75,7 @@ Result<std::vector<AdapterShare>> adapter_shares_from(std::string_view text) {
         shares.push_back(std::move(share));
         at = comma + 1;
     }
+    if (!together_within(shares)) return wrong_scale(text);
     return shares;
 }
 

@@ -30,5 +30,17 @@ TEST(AdapterShare, what_is_no_name_or_no_scale_is_refused) {
     EXPECT_TRUE(adapter_shares_from("a,b,c,d,e,f,g,h"));
 }
 
+TEST(AdapterShare, more_than_twice_its_strength_is_refused_with_the_cure) {
+    for (const char* text :
+         {"dates*9", "dates*-2.1", "dates*1.5,dates", "dates@1.0.0,law,dates@2.0.0*1.5"}) {
+        const auto shares = adapter_shares_from(text);
+        ASSERT_FALSE(shares) << text;
+        EXPECT_NE(shares.error().message().find("from -2 to 2"), std::string::npos) << text;
+        EXPECT_NE(shares.error().message().find("leave the scale out"), std::string::npos);
+        EXPECT_NE(shares.error().message_italian().find("toglierla"), std::string::npos);
+    }
+    EXPECT_TRUE(adapter_shares_from("dates*2,law*-2,style*1.9,style@1.0.0*0.1"));
+}
+
 }  // namespace
 }  // namespace molly::domain
