@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <random>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "engine/internal/logits.h"
 
 namespace molly::engine {
 namespace {
@@ -68,6 +70,7 @@ void Sampler::add_stages(const domain::Sampling& wanted) {
     const float temperature =
         wanted.temperature.value_or(model_.recommended(LLAMA_MODEL_META_KEY_SAMPLING_TEMP, 0.8F));
     if (temperature <= 0) {
+        greedy_ = llama_sampler_chain_n(chain_.get()) == 0;
         add(llama_sampler_init_greedy());
         return;
     }
@@ -90,6 +93,8 @@ void Sampler::add_stages(const domain::Sampling& wanted) {
 }
 
 Token Sampler::draw(const float* logits, const std::vector<bool>* allowed) {
+    if (greedy_ && allowed == nullptr)
+        return static_cast<Token>(largest_at(std::span(logits, model_.tokens())));
     candidates_.resize(model_.tokens());
     std::size_t count = 0;
     for (std::size_t token = 0; token < model_.tokens(); ++token) {
@@ -128,21 +133,11 @@ Result<Sampler::Choice> Sampler::choose(const float* logits) {
 }
 
 domain::TokenLogprob Sampler::logprob_of(const float* logits, Token token) const {
-    const std::size_t count = model_.tokens();
-    const float largest = *std::max_element(logits, logits + count);
-    double sum = 0;
-    for (std::size_t i = 0; i < count; ++i)
-        sum += std::exp(static_cast<double>(logits[i] - largest));
-    const float normalizer = largest + static_cast<float>(std::log(sum));
+    const std::span all(logits, model_.tokens());
+    const float normalizer = log_sum_exp(all);
     domain::TokenLogprob result{model_.piece(token), logits[token] - normalizer, {}};
-    std::vector<Token> order(count);
-    std::iota(order.begin(), order.end(), 0);
-    const auto shown = static_cast<std::ptrdiff_t>(std::min<std::size_t>(*top_logprobs_, count));
-    const auto middle = order.begin() + shown;
-    std::partial_sort(order.begin(), middle, order.end(),
-                      [&](Token a, Token b) { return logits[a] > logits[b]; });
-    for (auto likely = order.begin(); likely != middle; ++likely)
-        result.top.emplace_back(model_.piece(*likely), logits[*likely] - normalizer);
+    for (const Token likely : largest_places(all, *top_logprobs_))
+        result.top.emplace_back(model_.piece(likely), logits[likely] - normalizer);
     return result;
 }
 

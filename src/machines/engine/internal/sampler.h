@@ -44,6 +44,7 @@ private:
     const Model& model_;
     std::unique_ptr<llama_sampler, SamplerDeleter> chain_;
     std::unique_ptr<Constraint> constraint_;
+    bool greedy_ = false;  // the likeliest token, whatever came before
     std::vector<llama_token_data> candidates_;
     std::optional<std::uint32_t> top_logprobs_;  // unset: none wanted
 };
