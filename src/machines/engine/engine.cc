@@ -20,6 +20,7 @@
 #include "engine/internal/job.h"
 #include "engine/internal/model.h"
 #include "engine/internal/preparer.h"
+#include "engine/internal/row_attention.h"
 #include "engine/internal/runner.h"
 #include "engine/internal/threads.h"
 
@@ -204,6 +205,8 @@ Result<ContextPtr> make_context(const Model& model, Limits& limits, std::uint32_
         if (context && llama_get_memory(context.get()) != nullptr) {
             limits.context_tokens_max =
                 std::min(limits.context_tokens_max, llama_n_ctx_seq(context.get()));
+            if (limits.deterministic && !attend_row_by_row(*context))
+                log_event(LogLevel::warning, "attention_not_deterministic", {});
             return context;
         }
         if (limits.sequences_max == 1) break;
