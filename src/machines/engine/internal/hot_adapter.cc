@@ -167,11 +167,12 @@ private:
 /// Hands out parts of an adapter's pages: one piece where there is one, else several.
 class Places {
 public:
-    Places(PageArena& arena, std::size_t bytes) : arena_(arena), left_(bytes) {}
+    Places(PageArena& arena, std::size_t bytes, bool whole)
+        : arena_(arena), left_(bytes), whole_(whole) {}
 
     Result<std::byte*> next(std::size_t bytes) {
         if (bytes > free_) {
-            TRY(PageRun run, arena_.take(bytes, left_));
+            TRY(PageRun run, arena_.take(whole_ ? left_ : bytes, left_));
             at_ = run.start();
             free_ = run.bytes();
             runs_.push_back(std::move(run));
@@ -187,6 +188,7 @@ public:
 private:
     PageArena& arena_;
     std::size_t left_;
+    const bool whole_;
     std::size_t free_ = 0;
     std::byte* at_ = nullptr;
     std::vector<PageRun> runs_;
@@ -299,10 +301,17 @@ Result<AdapterFile> AdapterFile::open(const fs::path& file, std::span<const Line
 }
 
 Result<std::shared_ptr<const HotAdapter>> AdapterFile::load(PageArena& arena) const {
+    auto loaded = load(arena, false);
+    if (loaded || loaded.error().code() != ErrorCode::exhausted) return loaded;
+    // Small pieces leave ends over, which were too many: in one piece there is none.
+    return load(arena, true);
+}
+
+Result<std::shared_ptr<const HotAdapter>> AdapterFile::load(PageArena& arena, bool whole) const {
     std::shared_ptr<HotAdapter> adapter(new HotAdapter);
     adapter->pairs_.resize(opened_->layers.size());
     FactorReader reader(opened_->path, opened_->file.get());
-    Places places(arena, bytes());
+    Places places(arena, bytes(), whole);
     for (const Factors& factors : opened_->factors) {
         const LinearLayer& layer = opened_->layers[factors.layer];
         const std::uint32_t rank = factors.rank();

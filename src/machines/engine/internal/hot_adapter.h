@@ -58,6 +58,7 @@ public:
 
 private:
     struct Opened;
+    Result<std::shared_ptr<const HotAdapter>> load(PageArena& arena, bool whole) const;
     explicit AdapterFile(std::unique_ptr<Opened> opened);
     std::unique_ptr<Opened> opened_;
 };

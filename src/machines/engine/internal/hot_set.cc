@@ -281,6 +281,7 @@ bool HotSet::charge(std::size_t bytes) {
     const std::size_t more = bytes - std::min(bytes, ready);
     if (!budget_->take(more)) return false;
     charged_ += more;
+    if (arena_) arena_->allow(charged_);
     return true;
 }
 

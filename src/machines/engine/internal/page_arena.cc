@@ -59,7 +59,7 @@ std::size_t PageRun::bytes() const noexcept {
 Result<std::shared_ptr<PageArena>> PageArena::make(std::uint64_t bytes_max, std::size_t page) {
     const std::size_t pages_max = std::max<std::size_t>(1, bytes_max / page);
     // Addresses are cheap, and free ones side by side are what pieces of many sizes need.
-    const std::size_t pages = 2 * pages_max + 1;
+    const std::size_t pages = 4 * pages_max + 1;
     const std::size_t bytes = pages * page;
     // Whole huge pages, so that one comes and goes alone.
     void* mapped = mmap(nullptr, bytes + page, PROT_READ | PROT_WRITE,
@@ -125,17 +125,23 @@ Result<PageRun> PageArena::take(std::size_t least, std::size_t most) {
     Piece piece = longest_ready(pages_most);
     if (piece.count < pages_least) piece = first_free(pages_least, pages_most);
     if (piece.count < pages_least) return no_room(least);
+    if (used_ + piece.count > allowed_) return no_room(least);
     mark(piece, State::used);
     // Fresh pages take the place of free ones that lay elsewhere.
-    if (used_ + ready_ > pages_max_) trim_locked(pages_max_ - std::min(pages_max_, used_));
+    if (used_ + ready_ > allowed_) trim_locked(allowed_ - used_);
     return PageRun(shared_from_this(), piece.first, piece.count);
+}
+
+void PageArena::allow(std::size_t bytes) {
+    const std::scoped_lock lock(mutex_);
+    allowed_ = bytes / page_;
 }
 
 void PageArena::prepare(std::size_t bytes) {
     Piece piece;
     {
         const std::scoped_lock lock(mutex_);
-        const std::size_t room = pages_max_ - std::min(pages_max_, used_ + ready_);
+        const std::size_t room = allowed_ - std::min(allowed_, used_ + ready_);
         const std::size_t wanted = rounded(bytes) / page_;
         const std::size_t missing = std::min(room, wanted - std::min(wanted, ready_));
         if (missing == 0) return;

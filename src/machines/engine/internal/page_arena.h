@@ -50,10 +50,14 @@ public:
     ~PageArena();
 
     /// Between `least` and `most` bytes in one piece: as much as lies in memory already, else
-    /// fresh. Errors: exhausted, when no piece of `least` is left.
+    /// fresh, for which free pages elsewhere go back to the system. Errors: exhausted, when no
+    /// piece of `least` is left, or more would lie in memory than is allowed.
     Result<PageRun> take(std::size_t least, std::size_t most);
     /// Sees to it that so many free bytes lie in memory, within the arena's size.
     void prepare(std::size_t bytes);
+    /// How many bytes may lie in memory, held or free; at first the arena's size. What is held
+    /// already stays.
+    void allow(std::size_t bytes);
     /// Gives free memory back to the system until at most `keep` bytes of it are left; the bytes
     /// that went.
     std::size_t trim(std::size_t keep);
@@ -76,7 +80,7 @@ private:
     };
 
     PageArena(std::byte* start, std::size_t pages, std::size_t page, std::size_t pages_max)
-        : start_(start), page_(page), pages_max_(pages_max), states_(pages, State::cold) {}
+        : start_(start), page_(page), allowed_(pages_max), states_(pages, State::cold) {}
     Piece longest_ready(std::size_t most) const;
     Piece first_free(std::size_t least, std::size_t most) const;
     void mark(const Piece& piece, State state);
@@ -86,8 +90,8 @@ private:
 
     std::byte* const start_;
     const std::size_t page_;
-    const std::size_t pages_max_;  // in memory at once
     mutable std::mutex mutex_;
+    std::size_t allowed_;        // pages in memory at once
     std::vector<State> states_;  // shape: [pages]
     std::size_t used_ = 0;       // pages
     std::size_t ready_ = 0;      // pages

@@ -72,6 +72,28 @@ TEST(PageArena, FreshPagesTakeThePlaceOfFreeOnesElsewhere) {
     EXPECT_EQ(arena->resident(), 4 * page);
 }
 
+TEST(PageArena, NeverHasMoreInMemoryThanIsAllowed) {
+    const auto arena = arena_of(16);
+    std::vector<PageRun> single;
+    for (int i = 0; i < 4; ++i) {
+        single.push_back(*arena->take(page, page));
+        std::memset(single.back().start(), 1, page);
+    }
+    single.erase(single.begin() + 2);
+    single.erase(single.begin());  // two free pages, not side by side
+    arena->allow(4 * page);
+    const auto three = arena->take(3 * page, 3 * page);
+    ASSERT_FALSE(three);
+    EXPECT_EQ(three.error().code(), ErrorCode::exhausted);
+    EXPECT_EQ(arena->ready(), 2 * page);
+    const auto two = arena->take(2 * page, 2 * page);
+    ASSERT_TRUE(two);
+    std::memset(two->start(), 2, two->bytes());
+    EXPECT_EQ(arena->resident(), 4 * page);
+    arena->prepare(page);
+    EXPECT_EQ(arena->ready(), 0U);
+}
+
 TEST(PageArena, GivesWhatLiesInMemoryBeforeAskingForMore) {
     const auto arena = arena_of(16);
     arena->prepare(2 * page);
