@@ -1,7 +1,7 @@
 // The engine alone, without HTTP, beside what the machine can do.
 //
-//   bench_engine FOLDER [ROUNDS [TOKENS]]      (base.gguf and adapter-NN.gguf, as make_models
-//   writes)
+//   bench_engine FOLDER TRAINED.gguf [ROUNDS [TOKENS]]   (FOLDER: base.gguf and adapter-NN.gguf, as
+//   make_models writes)
 //
 // Tokens per second are those of all requests of a batch, from the first answer's first token to
 // the last one's end, so that reading the prompts does not count. Every round runs every case, so
@@ -71,6 +71,9 @@ struct Batch {
     std::uint32_t adapters = 0;
     std::uint32_t prompt_words = 24;
     std::uint32_t tokens = 64;
+    bool every_other = false;  // the others end at once, so that their places lie between
+    std::string text{};        // the prompt; empty: words
+    float temperature = 0;
 };
 
 /// Answers of noise seldom end by themselves; with log-probabilities every token is a Delta.
@@ -80,10 +83,12 @@ molly::domain::Request request_of(const Batch& batch, std::uint32_t number) {
     std::string text = fmt::format("{} ", number);
     for (std::uint32_t i = 0; i < batch.prompt_words; ++i)
         text += fmt::format("word{} ", (number * 7919 + i * 104729) % 997);
+    if (!batch.text.empty()) text = batch.text;
     request.prompt = molly::domain::Content(std::move(text));
-    request.sampling.temperature = 0;
+    request.sampling.temperature = batch.temperature;
+    request.sampling.seed = number;
     request.sampling.logprobs = true;
-    request.sampling.answer_tokens_max = batch.tokens;
+    request.sampling.answer_tokens_max = batch.every_other && number % 2 == 1 ? 2 : batch.tokens;
     request.cancellation = std::make_shared<molly::Cancellation>();
     return request;
 }
@@ -130,8 +135,12 @@ Measured measure(molly::engine::Engine& engine, const fs::path& folder, const Ba
     return measured;
 }
 
-std::unique_ptr<molly::engine::Engine> open(const fs::path& base, std::uint32_t threads) {
+std::unique_ptr<molly::engine::Engine> open(
+    const fs::path& base, std::uint32_t threads,
+    molly::engine::Speculation speculation = molly::engine::Speculation::off) {
     molly::engine::Limits limits;
+    limits.speculation = speculation;
+    if (const char* backends = std::getenv("MOLLY_BENCH_BACKENDS")) limits.backends = backends;
     limits.sequences_max = 16;
     limits.context_tokens_max = 1024;
     limits.threads = threads;
@@ -141,20 +150,75 @@ std::unique_ptr<molly::engine::Engine> open(const fs::path& base, std::uint32_t 
     std::exit(1);
 }
 
+struct Drafted {
+    double ratio = 0;  // tokens per second, over those without speculation
+    double accepted = 0;
+};
+
+/// The same requests with and without speculation, in turns.
+Drafted measure_drafts(const fs::path& model, const Batch& batch, std::uint32_t threads,
+                       int rounds) {
+    const auto plain = open(model, threads);
+    const auto drafting = open(model, threads, molly::engine::Speculation::measured);
+    std::vector<double> ratios;
+    for (int round = 0; round <= rounds; ++round) {
+        const auto seed = static_cast<std::uint32_t>(round + 1);
+        const double without = measure(*plain, {}, batch, seed).tokens_per_second;
+        const double with = measure(*drafting, {}, batch, seed).tokens_per_second;
+        if (round == 0) continue;  // the machine is warm, and something was measured
+        ratios.push_back(with / without);
+        fmt::print("{} requests, temperature {}: {:.1f} tok/s without, {:.1f} with speculation\n",
+                   batch.requests, batch.temperature, without, with);
+    }
+    const auto state = drafting->speculation();
+    fmt::print("{} of {} drafted tokens came\n", state.accepted, state.drafted);
+    return {.ratio = median(ratios),
+            .accepted = static_cast<double>(state.accepted) /
+                        static_cast<double>(std::max<std::uint64_t>(1, state.drafted))};
+}
+
+/// A text to go on with: a page twice, and its beginning.
+std::string copied_page() {
+    const std::string page =
+        "La casa sul mare era bianca e vuota. Nessuno apriva le finestre da molti anni, e il "
+        "giardino era pieno di erba alta. Una mattina arrivò una donna con due valigie, chiese le "
+        "chiavi al notaio del paese e si fermò per tutta l'estate. Diceva che cercava il silenzio, "
+        "e che il mare le bastava.\n";
+    return page + page + page.substr(0, page.size() / 4);
+}
+
+/// Members of the JSON line.
+std::string draft_figures(const fs::path& base, const fs::path& trained, std::uint32_t threads,
+                          int rounds, std::uint32_t tokens) {
+    // Noise repeats itself at temperature 0, which is the best that drafts can hope for, and never
+    // at temperature 1, where they can only be in the way.
+    const auto repeats = measure_drafts(base, {.tokens = tokens}, threads, rounds);
+    const auto noise = measure_drafts(base, {.tokens = tokens, .temperature = 1}, threads, rounds);
+    const auto copies = measure_drafts(trained, {.tokens = 96, .text = copied_page()}, 1, rounds);
+    const auto copies_8 =
+        measure_drafts(trained, {.requests = 8, .tokens = 96, .text = copied_page()}, 1, rounds);
+    return fmt::format(
+        "\"speculation_repeats\":{:.3f},\"speculation_noise\":{:.3f},"
+        "\"speculation_copies\":{:.3f},\"speculation_copies_b8\":{:.3f},"
+        "\"accepted_copies\":{:.3f}",
+        repeats.ratio, noise.ratio, copies.ratio, copies_8.ratio, copies.accepted);
+}
+
 }  // namespace
 
 int main(int count, char** words) {
-    if (count < 2) {
-        fmt::print(stderr, "usage: bench_engine FOLDER [ROUNDS [TOKENS]]\n");
+    if (count < 3) {
+        fmt::print(stderr, "usage: bench_engine FOLDER TRAINED.gguf [ROUNDS [TOKENS]]\n");
         return 2;
     }
     const fs::path folder = words[1];
-    const int rounds = count > 2 ? std::atoi(words[2]) : 3;
-    const auto tokens = static_cast<std::uint32_t>(count > 3 ? std::atoi(words[3]) : 64);
+    const int rounds = count > 3 ? std::atoi(words[3]) : 3;
+    const auto tokens = static_cast<std::uint32_t>(count > 4 ? std::atoi(words[4]) : 64);
     const char* wanted = std::getenv("MOLLY_BENCH_THREADS");
     const auto threads = wanted != nullptr ? static_cast<std::uint32_t>(std::atoi(wanted))
                                            : std::max(1U, std::thread::hardware_concurrency());
-    const auto engine = open(folder / "base.gguf", threads);
+    const fs::path base = folder / "base.gguf";
+    const auto engine = open(base, threads);
     const auto limit = [&](auto measured) { return std::max(measured(), measured()); };
     double bandwidth = molly::bench::memory_bandwidth(threads);
     double matmul = molly::bench::matmul_speed(threads, 8);
@@ -164,7 +228,9 @@ int main(int count, char** words) {
                                       {.requests = 8, .tokens = tokens},
                                       {.requests = 16, .tokens = tokens},
                                       {.requests = 8, .adapters = 8, .tokens = tokens},
-                                      {.requests = 1, .prompt_words = 200, .tokens = 2}};
+                                      {.requests = 1, .prompt_words = 200, .tokens = 2},
+                                      {.requests = 3, .tokens = tokens},
+                                      {.requests = 5, .tokens = tokens, .every_other = true}};
     std::map<std::size_t, std::vector<Measured>> seen;
     measure(*engine, folder, {.requests = 8, .adapters = 8, .tokens = 4}, 0);  // not counted
     for (int round = 1; round <= rounds; ++round) {
@@ -189,6 +255,7 @@ int main(int count, char** words) {
     const auto speed = [&](std::size_t which) {
         return middle(which, &Measured::tokens_per_second);
     };
+    const std::string drafts = draft_figures(base, words[2], threads, rounds, tokens);
     const molly::engine::Description& model = engine->describe();
     // Every weight is read once for a step; every weight is multiplied once for a token.
     const double bytes = static_cast<double>(model.file_bytes);
@@ -200,12 +267,14 @@ int main(int count, char** words) {
     fmt::print(
         "{{\"tok_s_b1\":{:.2f},\"tok_s_b2\":{:.2f},\"tok_s_b4\":{:.2f},\"tok_s_b8\":{:.2f},"
         "\"tok_s_b16\":{:.2f},\"tok_s_8x8\":{:.2f},\"kept_8x8\":{:.4f},\"cpu_kept_8x8\":{:.4f},"
-        "\"prefill_first_token_s\":{:.4f},\"fraction_bandwidth_b1\":{:.4f},"
+        "\"prefill_first_token_s\":{:.4f},\"tok_s_b3\":{:.2f},\"tok_s_3_of_5\":{:.2f},"
+        "{},\"fraction_bandwidth_b1\":{:.4f},"
         "\"fraction_matmul_b8\":{:.4f},\"bandwidth_gb_s\":{:.2f},\"matmul_8_gflop_s\":{:.1f},"
         "\"threads\":{},\"load_average\":{:.2f}}}\n",
         speed(0), speed(1), speed(2), speed(3), speed(4), speed(5), speed(5) / speed(3),
         middle(5, &Measured::cpu_tokens_per_second) / middle(3, &Measured::cpu_tokens_per_second),
-        middle(6, &Measured::first_seconds), speed(0) * bytes / bandwidth,
-        speed(3) * operations / matmul, bandwidth / 1e9, matmul / 1e9, threads, load);
+        middle(6, &Measured::first_seconds), speed(7), speed(8), drafts,
+        speed(0) * bytes / bandwidth, speed(3) * operations / matmul, bandwidth / 1e9, matmul / 1e9,
+        threads, load);
     return 0;
 }

@@ -42,6 +42,13 @@ test('every shipped specialist was taken in, serves, and answers in its own form
     }
 });
 
+test('health counts what was drafted', async () => {
+    const { speculation } = (await molly.fetch('/molly/v1/health')).json;
+    assert.equal(speculation.on, true);
+    assert.equal(speculation.draft_model, null);
+    assert.ok(speculation.accepted <= speculation.drafted, JSON.stringify(speculation));
+});
+
 test('who says how to answer gets that instead of the specialist\'s form', async () => {
     const { text } = await ask('molly-nano/tickets', 'Good morning!', {
         response_format: { type: 'json_schema', json_schema: { name: 'x', schema: { type: 'boolean' } } },

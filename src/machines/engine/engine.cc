@@ -143,9 +143,11 @@ public:
     }
     AdapterMemory adapters() const override;
     MemoryState memory() const override;
+    SpeculationState speculation() const override { return runner_->speculation(); }
     void drop_adapter(const std::string& hash) override { hot_->drop(hash); }
 
 private:
+    Result<std::shared_ptr<DraftModel>> open_draft_model(std::uint32_t threads);
     Result<void> check_room() const;
     Task<Result<void>> answer(const domain::Request& request, std::vector<AdapterUse> adapters,
                               DeltaSink& sink);
@@ -162,6 +164,7 @@ private:
     std::unique_ptr<Preparer> preparer_;
     std::unique_ptr<AdapterLane> lane_;
     std::shared_ptr<MemoryBudget> budget_;
+    std::uint64_t draft_bytes_ = 0;  // of it, what the draft model always has
     std::shared_ptr<HotSet> hot_;
     std::shared_ptr<Runner> runner_;
     std::unique_ptr<Worker> worker_;  // the last two: they use all of the above
@@ -237,6 +240,7 @@ Result<void> LocalEngine::start() {
     const std::uint64_t room =
         limits_.memory_bytes_max != 0 ? limits_.memory_bytes_max : memory_available() / 2;
     budget_ = std::make_shared<MemoryBudget>(room);
+    TRY(const auto draft_model, open_draft_model(threads));
     TRY(hot_, lane_->make_hot_set(limits_.adapter_bytes_max != 0 ? limits_.adapter_bytes_max : room,
                                   budget_, limits_.adapter_numbers));
     worker_ = std::make_unique<Worker>();
@@ -248,6 +252,7 @@ Result<void> LocalEngine::start() {
             .adapters = *lane_,
             .hot = hot_,
             .budget = budget_,
+            .draft_model = draft_model,
             .wait_for_adapters =
                 [this](std::unique_ptr<Sequence> sequence) { take_again(std::move(sequence)); }},
         std::move(context), threads);
@@ -259,6 +264,30 @@ Result<void> LocalEngine::start() {
                {"sequences_max", limits_.sequences_max},
                {"context_tokens_max", limits_.context_tokens_max}});
     return {};
+}
+
+/// Null when none is wanted. Its keys and values lie in memory as long as it does.
+Result<std::shared_ptr<DraftModel>> LocalEngine::open_draft_model(std::uint32_t threads) {
+    if (limits_.draft_model.empty() || limits_.speculation == Speculation::off)
+        return std::shared_ptr<DraftModel>();
+    TRY(std::shared_ptr<DraftModel> draft,
+        DraftModel::open(limits_.draft_model, *model_, limits_, threads));
+    draft_bytes_ = draft->bytes();
+    if (budget_->take(draft_bytes_)) return draft;
+    constexpr double mebibyte = 1 << 20U;
+    const double wanted = static_cast<double>(draft->bytes()) / mebibyte;
+    const double there = static_cast<double>(budget_->bytes_max()) / mebibyte;
+    return fail(
+        Error(ErrorCode::exhausted,
+              fmt::format("the draft model's keys and values take {:.1f} MiB and the engine may "
+                          "use {:.1f}; raise engine.memory_mib, lower sequences_max or "
+                          "context_tokens_max, or leave engine.draft_model empty",
+                          wanted, there))
+            .italian(fmt::format("chiavi e valori del modello che abbozza prendono {:.1f} MiB e il "
+                                 "motore può usarne {:.1f}; alzare engine.memory_mib, abbassare "
+                                 "sequences_max o context_tokens_max, o lasciare vuoto "
+                                 "engine.draft_model",
+                                 wanted, there)));
 }
 
 Result<void> LocalEngine::check_room() const {
@@ -293,7 +322,7 @@ Result<void> LocalEngine::take_adapters(Job& job) {
 Result<void> LocalEngine::check_memory(Job& job) const {
     const std::uint64_t token = runner_->places().bytes_per_token();
     const AdapterMemory adapters = hot_->state();
-    std::uint64_t other = adapters.bytes_pinned;
+    std::uint64_t other = adapters.bytes_pinned + draft_bytes_;
     for (const JobAdapter& adapter : job.adapters)
         if (!adapter.use.pinned) other += adapter.hold.get()->bytes();
     other = std::min(other, budget_->bytes_max());
@@ -309,12 +338,12 @@ Result<void> LocalEngine::check_memory(Job& job) const {
     return fail(
         Error(ErrorCode::exhausted,
               fmt::format("the prompt needs {:.1f} MiB of memory; {:.1f} MiB are there, {:.1f} of "
-                          "them for its adapters and pinned ones; shorten it or raise "
+                          "them for adapters and the draft model; shorten it or raise "
                           "engine.memory_mib",
                           mib(wanted), mib(budget_->bytes_max()), mib(other)))
             .param("messages")
             .italian(fmt::format("il prompt vuole {:.1f} MiB di memoria; ce ne sono {:.1f}, {:.1f} "
-                                 "per i suoi adattatori e quelli fissati; accorciarlo o alzare "
+                                 "per adattatori e modello che abbozza; accorciarlo o alzare "
                                  "engine.memory_mib",
                                  mib(wanted), mib(budget_->bytes_max()), mib(other))));
 }

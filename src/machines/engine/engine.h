@@ -32,6 +32,16 @@ enum class AdapterNumbers : std::uint8_t {
 /// `f16` or `int8`; unset for any other word.
 std::optional<AdapterNumbers> adapter_numbers_from(std::string_view word) noexcept;
 
+/// When several drafted tokens are checked in one forward pass.
+enum class Speculation : std::uint8_t {
+    off,
+    measured,  ///< where it was measured to pay
+    always,    ///< wherever there is a draft: for tests and measurements
+};
+
+/// `off`, `measured` or `always`; unset for any other word.
+std::optional<Speculation> speculation_from(std::string_view word) noexcept;
+
 struct Limits {
     std::uint32_t sequences_max = 8;
     std::uint32_t step_tokens_max = 512;  ///< prompt and answer tokens in one forward pass
@@ -48,6 +58,9 @@ struct Limits {
     AdapterNumbers adapter_numbers = AdapterNumbers::f16;
     /// The same greedy answer whatever shares the batch, somewhat slower.
     bool deterministic = false;
+    Speculation speculation = Speculation::measured;
+    std::uint32_t draft_tokens_max = 8;   ///< of one sequence, in one forward pass
+    std::filesystem::path draft_model{};  ///< a GGUF file of the same vocabulary; empty: none
 };
 
 /// One adapter of a request.
@@ -85,6 +98,15 @@ struct MemoryState {
     std::uint64_t cache_resident = 0;  ///< what the system says of all keys and values
     std::uint64_t parked = 0;          ///< how often a request gave up its memory and went on later
     bool elastic = false;              ///< keys and values can go back to the system
+};
+
+/// Drafted tokens since the start.
+struct SpeculationState {
+    bool on = false;
+    std::string draft_model;     ///< general.name of its file; empty: there is none
+    std::uint64_t drafted = 0;   ///< tokens that were computed on trial
+    std::uint64_t accepted = 0;  ///< of them, those that came
+    std::uint64_t steps = 0;     ///< forward passes that checked some
 };
 
 /// What the loaded model is.
@@ -150,6 +172,7 @@ public:
     virtual Load load() const noexcept = 0;
     virtual AdapterMemory adapters() const { return {}; }
     virtual MemoryState memory() const { return {}; }
+    virtual SpeculationState speculation() const { return {}; }
     /// Gives an adapter's memory back as soon as no request uses it.
     virtual void drop_adapter(const std::string& /*hash*/) {}
 };

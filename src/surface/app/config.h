@@ -27,7 +27,8 @@ namespace molly::app {
 /// The engine in this process, and how it appears as a target.
 struct LocalEngine {
     bool enabled = true;
-    std::string model;  ///< file, or a name of the catalogue; empty: the built-in model
+    std::string model;        ///< file, or a name of the catalogue; empty: the built-in model
+    std::string draft_model;  ///< as `model`; empty: none
     engine::Limits limits;
     domain::TargetSpec target;
 };

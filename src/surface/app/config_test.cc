@@ -61,6 +61,17 @@ TEST(Config, the_printed_default_equals_the_built_in_one) {
     EXPECT_TRUE(printed->targets.empty());
 }
 
+TEST(Config, says_when_drafts_are_checked_and_who_drafts) {
+    const auto config = parse_config(
+        "[engine]\nspeculation=\"off\"\ndraft_tokens_max=4\ndraft_model=\"small\"\n", "test");
+    ASSERT_TRUE(config) << config.error().message();
+    EXPECT_EQ(config->engine.limits.speculation, engine::Speculation::off);
+    EXPECT_EQ(config->engine.limits.draft_tokens_max, 4U);
+    EXPECT_EQ(config->engine.draft_model, "small");
+    EXPECT_THAT(fault_of("[engine]\nspeculation=\"often\"\n"), HasSubstr("measured"));
+    EXPECT_THAT(fault_of("[engine]\ndraft_tokens_max=0\n"), HasSubstr("draft_tokens_max"));
+}
+
 TEST(Config, every_commented_example_of_the_default_parses) {
     std::string text;
     std::string_view rest = default_config();

@@ -30,6 +30,7 @@ public:
     engine::Load load() const noexcept override { return engine_->load(); }
     engine::AdapterMemory adapters() const override { return engine_->adapters(); }
     engine::MemoryState memory() const override { return engine_->memory(); }
+    engine::SpeculationState speculation() const override { return engine_->speculation(); }
     void drop_adapter(const std::string& hash) override { engine_->drop_adapter(hash); }
 
 private:

@@ -192,7 +192,11 @@ Result<void> House::open_engine(const HouseNeeds& needs) {
                    fmt::format("carico {} ...", model_file_.string()));
     }
     TRY(const seal::Hash hash, seal::sha256_file(model_file_));
-    TRY(auto loaded, engine::Engine::open(model_file_, config_.engine.limits));
+    engine::Limits limits = config_.engine.limits;
+    if (!config_.engine.draft_model.empty()) {
+        TRY(limits.draft_model, find_model(config_.engine.draft_model, places_));
+    }
+    TRY(auto loaded, engine::Engine::open(model_file_, std::move(limits)));
     const auto gguf = models::read_gguf(model_file_);
     engine_ = with_hash(std::move(loaded), seal::to_hex(hash),
                         gguf ? gguf->text(models::made_from_key) : std::string());

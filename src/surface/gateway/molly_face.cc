@@ -128,6 +128,16 @@ json::object memory_state(const engine::MemoryState& memory) {
                         {"elastic", memory.elastic}};
 }
 
+json::object speculation_state(const engine::SpeculationState& state) {
+    json::object out{{"on", state.on},
+                     {"drafted", state.drafted},
+                     {"accepted", state.accepted},
+                     {"steps", state.steps}};
+    out["draft_model"] =
+        state.draft_model.empty() ? json::value(nullptr) : json::value(state.draft_model);
+    return out;
+}
+
 }  // namespace
 
 Task<void> health(Exchange& exchange) {
@@ -147,6 +157,7 @@ Task<void> health(Exchange& exchange) {
         if (exchange.parts.engine != nullptr) {
             out["adapters"] = adapter_state(exchange.parts.engine->adapters());
             out["memory"] = memory_state(exchange.parts.engine->memory());
+            out["speculation"] = speculation_state(exchange.parts.engine->speculation());
         }
         const std::string_view outside = exchange.parts.pipeline.third_parties();
         out["t3"] = outside == "open" ? "open" : fmt::format("closed: {}", outside);

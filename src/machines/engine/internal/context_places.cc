@@ -14,6 +14,7 @@ ContextPlaces::ContextPlaces(llama_context& context, CacheMemory memory, std::ui
       memory_(std::move(memory)),
       budget_(budget),
       hot_(std::move(hot)),
+      context_tokens_max_(context_tokens_max),
       kept_(places),
       owned_(places, 0),
       busy_(places, false) {
@@ -120,6 +121,29 @@ std::uint32_t ContextPlaces::get(std::uint32_t tokens) {
     }
     publish();
     return static_cast<std::uint32_t>(units) * block;
+}
+
+bool ContextPlaces::may_lend_row(std::size_t place) const {
+    const std::size_t held = kept_[place].tokens.size();
+    if (held >= context_tokens_max_) return false;
+    if (owned_[place] > held) return true;
+    return memory_.usable() && budget_.wished() == 0 &&
+           budget_.used() + block * bytes_per_token_ <= budget_.bytes_max();
+}
+
+bool ContextPlaces::lend_row(std::size_t place) {
+    if (!may_lend_row(place)) return false;
+    if (owned_[place] > kept_[place].tokens.size()) return true;
+    if (budget_.take_units(block * bytes_per_token_, 1) == 0) return false;
+    owned_[place] += block;
+    publish();
+    return true;
+}
+
+void ContextPlaces::rewind(std::size_t place, std::size_t tokens) {
+    llama_memory_seq_rm(llama_get_memory(&context_), static_cast<llama_seq_id>(place),
+                        static_cast<llama_pos>(tokens), -1);
+    kept_[place].tokens.resize(std::min(tokens, kept_[place].tokens.size()));
 }
 
 void ContextPlaces::fulfil_wish() {

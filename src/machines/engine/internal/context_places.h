@@ -53,6 +53,12 @@ public:
     void give(std::uint32_t tokens) { budget_.give_back(tokens * bytes_per_token_); }
     /// The place may use so many more tokens of what was got.
     void own(std::size_t place, std::uint32_t tokens) { owned_[place] += tokens; }
+    /// Whether there is memory for one more token in the place, without taking it from anybody.
+    bool may_lend_row(std::size_t place) const;
+    /// Takes that memory, which the place keeps. False: it has gone meanwhile.
+    bool lend_row(std::size_t place);
+    /// Takes back what was computed behind the first `tokens` of the place.
+    void rewind(std::size_t place, std::size_t tokens);
     /// Drops idle prefixes that are worth less than what the adapters wait for.
     void fulfil_wish();
 
@@ -75,6 +81,7 @@ private:
     const CacheMemory memory_;
     MemoryBudget& budget_;
     const std::shared_ptr<HotSet> hot_;
+    const std::uint32_t context_tokens_max_;
     std::uint64_t bytes_per_token_ = 1;
     std::vector<KeptPrefix> kept_;      // shape: [places]
     std::vector<std::uint32_t> owned_;  // shape: [places]

@@ -1,6 +1,7 @@
 #pragma once
 // One request on its way through the engine: prepared off the engine thread, run on it, read by the
 // coroutine that asked.
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -35,7 +36,11 @@ struct Stream {
     std::atomic<std::uint32_t> unread = 0;
     std::atomic<bool> abandoned = false;  ///< the reader is gone
 
-    bool full() const noexcept { return unread.load(std::memory_order_acquire) >= events_max; }
+    bool full() const noexcept { return room() == 0; }
+    /// Events that may be sent in one step.
+    std::uint32_t room() const noexcept {
+        return events_max - std::min(events_max, unread.load(std::memory_order_acquire));
+    }
     void send(Event event) {
         unread.fetch_add(1, std::memory_order_acq_rel);
         events.try_send(std::move(event));

@@ -9,13 +9,6 @@
 namespace molly::engine {
 namespace {
 
-using domain::FinishReason;
-
-bool empty(const domain::Delta& delta) {
-    return delta.text.empty() && delta.reasoning.empty() && delta.tool_calls.empty() &&
-           delta.logprobs.empty() && !delta.finish;
-}
-
 Error stopped() {
     return {ErrorCode::cancelled, "the engine is stopping"};
 }
@@ -29,6 +22,7 @@ Runner::Runner(Parts parts, ContextPtr context, std::uint32_t threads)
               parts_.limits.sequences_max, parts_.limits.context_tokens_max, *parts_.budget,
               parts_.hot),
       embedder_(parts_.model, threads),
+      speculator_(parts_.limits, parts_.model, parts_.draft_model),
       batch_(parts_.limits.step_tokens_max),
       slots_(parts_.limits.sequences_max),
       thread_([this] { run(); }) {}
@@ -282,148 +276,6 @@ StepPlan Runner::plan(const std::vector<std::size_t>& slots,
     }
     places_.give(got);
     return plan;
-}
-
-bool Runner::step() {
-    std::vector<std::size_t> slots;
-    std::vector<SequenceView> views;
-    std::vector<AdapterMix> mixes(slots_.size());
-    for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
-        if (!slots_[slot]) continue;
-        const Sequence& sequence = *slots_[slot];
-        slots.push_back(slot);
-        views.push_back({.prompt_left = sequence.left(),
-                         .paused = sequence.job->stream->full(),
-                         .held = static_cast<std::uint32_t>(places_.at(slot).tokens.size()),
-                         .owned = places_.owned(slot)});
-        for (const JobAdapter& adapter : sequence.job->adapters)
-            mixes[slot].push_back({.adapter = adapter.hold.get(),
-                                   .scale = adapter.use.scale,
-                                   .hash = adapter.hold.hash()});
-    }
-    parts_.adapters.choose(slots, mixes, views);
-    std::vector<std::uint32_t> tokens = plan(slots, views).tokens;
-    for (std::size_t i = slots.size(); i > 0; --i) {
-        if (slots_[slots[i - 1]]) continue;  // parked
-        mixes[slots[i - 1]].clear();
-        slots.erase(slots.begin() + static_cast<std::ptrdiff_t>(i - 1));
-        tokens.erase(tokens.begin() + static_cast<std::ptrdiff_t>(i - 1));
-    }
-    fill_batch(slots, tokens);
-    if (batch_.size() == 0) {
-        const bool stuck =
-            std::ranges::any_of(views, [](const SequenceView& view) { return !view.paused; });
-        if (stuck) send_back_waiting();
-        const std::scoped_lock lock(mutex_);
-        return !between_.empty();
-    }
-    const MonoTime started = system_clock().now();
-    const int failed = parts_.adapters.decode(*context_, batch_.view(), std::move(mixes));
-    const std::chrono::duration<double, std::milli> spent = system_clock().now() - started;
-    places_.took(spent.count(), static_cast<std::uint32_t>(batch_.size()));
-    for (std::size_t i = 0; i < slots.size(); ++i)
-        share_.served(slots_[slots[i]]->job->member, tokens[i]);
-    if (failed != 0) {
-        log_event(LogLevel::error, "engine_step_failed", {{"code", failed}});
-        for (std::size_t i = 0; i < slots.size(); ++i) {
-            if (tokens[i] == 0) continue;
-            fail_sequence(slots[i], Error(ErrorCode::internal, "the forward pass failed"), false);
-        }
-        return true;
-    }
-    for (std::size_t i = 0; i < slots.size(); ++i) {
-        if (tokens[i] > 0 && slots_[slots[i]]->output >= 0) advance(slots[i]);
-    }
-    return true;
-}
-
-void Runner::fill_batch(const std::vector<std::size_t>& slots,
-                        const std::vector<std::uint32_t>& plan) {
-    batch_.clear();
-    for (std::size_t i = 0; i < slots.size(); ++i) {
-        Sequence& sequence = *slots_[slots[i]];
-        const auto id = static_cast<llama_seq_id>(slots[i]);
-        std::vector<Token>& computed = places_.at(slots[i]).tokens;
-        sequence.output = -1;
-        for (std::uint32_t n = 0; n < plan[i]; ++n) {
-            const bool reading = sequence.left() > 0;
-            const Token token = reading ? sequence.feed[sequence.fed++] : sequence.next;
-            const bool output = sequence.left() == 0;
-            const auto position = static_cast<llama_pos>(computed.size());
-            computed.push_back(token);
-            const std::int32_t at = batch_.add(token, position, id, output);
-            if (output) sequence.output = at;
-        }
-    }
-}
-
-/// Chooses the sequence's next token from the logits of this step.
-void Runner::advance(std::size_t slot) {
-    Sequence& sequence = *slots_[slot];
-    auto choice =
-        sequence.job->sampler->choose(llama_get_logits_ith(context_.get(), sequence.output));
-    if (!choice) {
-        fail_sequence(slot, std::move(choice).error());
-        return;
-    }
-    take_token(slot, *choice);
-}
-
-void Runner::take_token(std::size_t slot, const Sampler::Choice& choice) {
-    Sequence& sequence = *slots_[slot];
-    Job& job = *sequence.job;
-    ++sequence.answer_tokens;
-    sequence.next = choice.token;
-    const bool ends = parts_.model.ends_answer(choice.token);
-    const bool silent =
-        parts_.model.is_control(choice.token) && !job.visible.contains(choice.token);
-    std::string text;
-    if (!ends && !silent) text = job.text.push(parts_.model.piece(choice.token));
-    const bool over = sequence.answer_tokens >= job.answer_tokens_max;
-    const bool last = ends || job.text.stopped() || over;
-    if (last) text += job.text.finish();
-    domain::Delta delta = read_text(sequence, std::move(text), last);
-    if (choice.logprob && !ends) delta.logprobs.push_back(*choice.logprob);
-    if (!delta.reasoning.empty()) ++sequence.reasoning_tokens;
-    if (last) {
-        const bool cut = over && !ends && !job.text.stopped();
-        delta.stop_sequence = job.text.stopped_by();
-        finish(slot, std::move(delta), cut ? FinishReason::length : FinishReason::stop);
-    } else if (!empty(delta)) {
-        job.stream->send({.delta = std::move(delta), .error = std::nullopt, .last = false});
-    }
-}
-
-domain::Delta Runner::read_text(Sequence& sequence, std::string text, bool last) const {
-    if (!sequence.job->reader) {
-        domain::Delta delta;
-        delta.text = std::move(text);
-        return delta;
-    }
-    sequence.read += text;
-    if (text.empty() && !last) return {};
-    domain::Delta delta = sequence.job->reader->read(sequence.read, last);
-    if (!delta.tool_calls.empty()) sequence.called_tools = true;
-    return delta;
-}
-
-void Runner::finish(std::size_t slot, domain::Delta delta, FinishReason reason) {
-    const Sequence& sequence = *slots_[slot];
-    const bool called = sequence.called_tools && reason == FinishReason::stop;
-    delta.finish = called ? FinishReason::tool_calls : reason;
-    delta.usage = usage_of(sequence);
-    sequence.job->stream->send({.delta = std::move(delta), .error = std::nullopt, .last = true});
-    release(slot);
-}
-
-domain::Usage Runner::usage_of(const Sequence& sequence) const {
-    domain::Usage usage;
-    usage.prompt_tokens = sequence.prompt_tokens;
-    usage.cached_tokens = sequence.cached;
-    usage.answer_tokens = sequence.answer_tokens;
-    usage.reasoning_tokens = sequence.reasoning_tokens;
-    usage.source = domain::Usage::Source::engine;
-    return usage;
 }
 
 void Runner::fail_sequence(std::size_t slot, Error error, bool known) {

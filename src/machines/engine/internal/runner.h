@@ -19,6 +19,7 @@
 #include "engine/internal/model.h"
 #include "engine/internal/plan_step.h"
 #include "engine/internal/sequence.h"
+#include "engine/internal/speculator.h"
 
 namespace molly::engine {
 
@@ -30,6 +31,7 @@ public:
         AdapterLane& adapters;
         std::shared_ptr<HotSet> hot;
         std::shared_ptr<MemoryBudget> budget;
+        std::shared_ptr<DraftModel> draft_model;  ///< may be null
         /// Takes a sequence whose adapters are to be taken again, on a thread that may wait, and
         /// brings it back through `submit`. Called from the engine thread.
         std::function<void(std::unique_ptr<Sequence>)> wait_for_adapters;
@@ -53,10 +55,16 @@ public:
     std::uint32_t running() const noexcept { return running_.load(std::memory_order_relaxed); }
     std::uint32_t waiting() const;
     const ContextPlaces& places() const noexcept { return places_; }
+    SpeculationState speculation() const { return speculator_.state(); }
     std::uint64_t parked() const noexcept { return parked_.load(std::memory_order_relaxed); }
 
 private:
     using Slot = std::unique_ptr<Sequence>;
+    /// What one step computes. shapes: [places]
+    struct StepRows {
+        std::vector<std::uint32_t> rows;
+        std::vector<bool> lent;  // a row for nobody, so that those around it share a pass
+    };
 
     void run();
     bool take_jobs();
@@ -70,7 +78,10 @@ private:
     StepPlan plan(const std::vector<std::size_t>& slots, const std::vector<SequenceView>& views);
     void park(std::size_t slot);
     void wait_for_news();
-    void fill_batch(const std::vector<std::size_t>& slots, const std::vector<std::uint32_t>& plan);
+    void fill_holes(StepRows& step);
+    void speculate(StepRows& step);
+    void fill_batch(const StepRows& step);
+    void compute(const StepRows& step, std::vector<AdapterMix> mixes);
     void advance(std::size_t slot);
     void take_token(std::size_t slot, const Sampler::Choice& choice);
     void finish(std::size_t slot, domain::Delta delta, domain::FinishReason reason);
@@ -84,6 +95,7 @@ private:
     ContextPtr context_;
     ContextPlaces places_;
     Embedder embedder_;
+    Speculator speculator_;
     Batch batch_;
     std::vector<Slot> slots_;  // by sequence id; empty: free
     FairShare share_;

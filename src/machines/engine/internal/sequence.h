@@ -2,12 +2,21 @@
 // One request while it runs, or while it waits to go on. Owned by one thread at a time.
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "engine/internal/acceptance.h"
 #include "engine/internal/job.h"
 
 namespace molly::engine {
+
+/// What may follow a sequence's next token.
+struct Draft {
+    std::vector<Token> tokens;
+    DraftKind kind = DraftKind::copy_short;
+    std::uint32_t rows = 0;  // of the tokens, the first ones, which this step checks
+};
 
 struct Sequence {
     std::unique_ptr<Job> job;
@@ -19,6 +28,8 @@ struct Sequence {
     std::int32_t output = -1;         // place of its logits in the batch, in this step
     std::uint32_t answer_tokens = 0;
     std::uint32_t reasoning_tokens = 0;
+    Draft draft;                       // of this step
+    std::optional<AcceptRates> rates;  // once something was drafted
     bool called_tools = false;
     bool parked = false;  // once at least: it goes before those who have not begun
     std::string read;     // the answer so far, for its reader
