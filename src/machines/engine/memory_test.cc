@@ -113,7 +113,7 @@ TEST_F(Memory, ParkedRequestsGoOn) {
             alone.push_back(std::move(answer));
         }
         ASSERT_FALSE(questions.empty());
-        for (std::size_t i = 0; questions.size() < 6; ++i) {
+        for (std::size_t i = 0; questions.size() < 24; ++i) {
             questions.push_back(questions[i]);
             alone.push_back(alone[i]);
         }
