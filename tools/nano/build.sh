@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes the built-in base again: vocabulary, pre-training, instruction tuning. About 40 minutes on two quiet cores with bf16.
 #
-#   tools/nano/build.sh TEXTS INSTRUCT OUT
+#   [MOLLY_TOKENS=N] tools/nano/build.sh TEXTS INSTRUCT OUT
 #
 # TEXTS holds it.NAME.txt and en.NAME.txt (docs/molly-nano.md says where each comes from), INSTRUCT is the mixed set
 # that tools/specialists/make.py writes. OUT/tuned/model-q8_0.gguf is models/molly-nano.gguf. A run that was stopped goes on
@@ -19,7 +19,7 @@ mkdir -p "$out"
     "$en.libreoffice-help.txt" "$en.common-voice.txt" "$en.eltec-novels.txt" \
     --vocabulary 8192 --out "$out/tokenizer.gguf"
 
-[[ -f $out/run/report.json ]] || "$molly" train base --preset nano-6m --tokens 22000000 --seed 1 --learning-rate 2e-3 \
+[[ -f $out/run/report.json ]] || "$molly" train base --preset nano-6m --tokens "${MOLLY_TOKENS:-22000000}" --seed 1 --learning-rate 2e-3 \
     --name molly-nano --license Apache-2.0 \
     --text "$it.eltec-novels.txt=0.6" --text "$it.libreoffice-help.txt=2" --text "$it.common-voice.txt=3" \
     --text "$it.wikinews.txt=3" --text "$it.pa-anpr.txt=2" --text "$it.pa-design-linee-guida.txt=2" \
