@@ -471,5 +471,31 @@ TEST(Annotator, AnIdentifierInTwoPartsOfAMessageIsFoundInBoth) {
     EXPECT_EQ(found, (std::vector<std::string>{"IT60 X054 28", "11 1010 0000 0123 456"}));
 }
 
+TEST(Annotator, ARulesPhraseInTwoPartsOfAMessageCountsForTheRule) {
+    for (const auto& [first, second] :
+         {std::pair{"del progetto fal", "co si parla"}, {"del progetto", "falco si parla"}}) {
+        Request request = ask(first);
+        domain::Part rest;
+        rest.text = Content(second);
+        request.messages[0].parts.push_back(rest);
+        EXPECT_EQ(class_with_rule(phrase_rule("progetto falco"), request), Sensitivity::secret)
+            << first;
+        // What says it whole in one part is counted there.
+        request.messages[0].parts[1].text = Content("e basta");
+        EXPECT_EQ(class_with_rule(phrase_rule("progetto falco"), request), Sensitivity::private_);
+    }
+    // Without the recognisers the rules go on.
+    Options options;
+    options.detect.enabled = false;
+    options.rules.push_back(phrase_rule("progetto falco"));
+    Request request = ask("del progetto");
+    domain::Part rest;
+    rest.text = Content("falco si parla");
+    request.messages[0].parts.push_back(rest);
+    const auto annotated = annotate(options, std::move(request));
+    ASSERT_TRUE(annotated);
+    EXPECT_EQ(annotated->label.sensitivity, Sensitivity::secret);
+}
+
 }  // namespace
 }  // namespace molly::annotate

@@ -39,40 +39,85 @@ Inspection Inspector::inspect(const domain::Request& request, const std::vector<
         texts.push_back(&text);
         inspect_text(text, form, concerned, seen);
     });
-    if (detector_ != nullptr) {
-        for (const domain::Message& message : request.messages)
-            look_across(message, texts, seen);
-    }
+    for (const domain::Message& message : request.messages)
+        look_across(message, texts, concerned, seen);
     return seen;
 }
 
-void Inspector::look_across(const domain::Message& message,
-                            const std::vector<const std::string*>& texts, Inspection& seen) const {
-    if (message.parts.size() < 2) return;
-    std::string joined;
-    std::vector<std::pair<std::size_t, const std::string*>> begins;
-    for (const domain::Part& part : message.parts) {
-        if (part.kind != domain::Part::Kind::text || part.text.empty()) continue;
-        begins.emplace_back(joined.size(), &part.text.text());
-        joined += part.text.text();
+/// The text parts of a message one behind the other, and where each stands.
+class JoinedTexts {
+public:
+    JoinedTexts(const domain::Message& message, std::string_view between,
+                const std::vector<const std::string*>& texts) {
+        for (const domain::Part& part : message.parts) {
+            if (part.kind != domain::Part::Kind::text || part.text.empty()) continue;
+            if (!places_.empty()) joined_ += between;
+            const std::string* text = &part.text.text();
+            const auto index = std::find(texts.begin(), texts.end(), text) - texts.begin();
+            places_.push_back({joined_.size(), text, static_cast<std::size_t>(index)});
+            joined_ += *text;
+        }
     }
-    if (begins.size() < 2) return;
-    for (const Finding& finding : detector_->find_structured(joined)) {
-        std::size_t pieces = 0;
-        for (const auto& [begin, text] : begins) {
-            const std::size_t from = std::max<std::size_t>(finding.begin, begin);
-            const std::size_t to = std::min<std::size_t>(finding.end, begin + text->size());
+
+    std::size_t count() const noexcept { return places_.size(); }
+    const std::string& text() const noexcept { return joined_; }
+
+    /// Gives each text its piece of a finding that no text holds whole; false when one does.
+    bool spread(const Finding& finding, Inspection& seen) const {
+        bool across = false;
+        for (const Place& place : places_) {
+            const std::size_t from = std::max<std::size_t>(finding.begin, place.begin);
+            const std::size_t to =
+                std::min<std::size_t>(finding.end, place.begin + place.text->size());
             const bool whole = from == finding.begin && to == finding.end;
             if (from >= to || whole) continue;  // a whole one was found in its own text
-            const auto place = std::find(texts.begin(), texts.end(), text) - texts.begin();
-            auto& findings = seen.findings[static_cast<std::size_t>(place)];
+            auto& findings = seen.findings[place.index];
             findings.push_back({finding.kind, finding.checksum,
-                                static_cast<std::uint32_t>(from - begin),
-                                static_cast<std::uint32_t>(to - begin)});
-            settle(*text, findings);
-            ++pieces;
+                                static_cast<std::uint32_t>(from - place.begin),
+                                static_cast<std::uint32_t>(to - place.begin)});
+            settle(*place.text, findings);
+            across = true;
         }
-        if (pieces > 0) ++seen.kinds[static_cast<std::size_t>(finding.kind)];
+        return across;
+    }
+
+private:
+    struct Place {
+        std::size_t begin = 0;
+        const std::string* text = nullptr;
+        std::size_t index = 0;  // among the texts that were searched
+    };
+    std::string joined_;
+    std::vector<Place> places_;
+};
+
+void Inspector::look_across(const domain::Message& message,
+                            const std::vector<const std::string*>& texts,
+                            const std::vector<bool>& concerned, Inspection& seen) const {
+    if (message.parts.size() < 2) return;
+    const JoinedTexts joined(message, "", texts);
+    if (joined.count() < 2) return;
+    if (detector_ != nullptr) {
+        for (const Finding& finding : detector_->find_structured(joined.text()))
+            if (joined.spread(finding, seen)) ++seen.kinds[static_cast<std::size_t>(finding.kind)];
+    }
+    if (matcher_->empty()) return;
+    match_across(joined, concerned, seen);
+    match_across(JoinedTexts(message, " ", texts), concerned, seen);
+}
+
+void Inspector::match_across(const JoinedTexts& joined, const std::vector<bool>& concerned,
+                             Inspection& seen) const {
+    std::vector<bool> found(rules_, false);
+    matcher_->match(joined.text(), found);
+    for (std::size_t rule = 0; rule < rules_; ++rule) {
+        if (!found[rule] || !concerned[rule]) continue;
+        std::vector<Finding> located;
+        matcher_->locate(joined.text(), rule, located);
+        bool across = false;
+        for (const Finding& finding : located)
+            across = joined.spread(finding, seen) || across;
+        if (across) ++seen.rules[rule];
     }
 }
 

@@ -24,6 +24,8 @@ struct Inspection {
     bool complete = true;  ///< every text was readable and looked at, for everything
 };
 
+class JoinedTexts;
+
 class Inspector {
 public:
     /// Errors: invalid_request with the path of a rule's pattern that does not compile.
@@ -38,10 +40,13 @@ private:
     Inspector() = default;
     void inspect_text(const std::string& text, domain::TextForm form,
                       const std::vector<bool>& concerned, Inspection& seen) const;
-    /// Identifiers that run over several text parts of one message, which a model reads as one.
-    /// `texts` are those that were searched. shape: [texts]
+    /// Identifiers, and what rules look for, that run over several text parts of one message, which
+    /// a model reads as one. `texts` are those that were searched. shape: [texts]
     void look_across(const domain::Message& message, const std::vector<const std::string*>& texts,
-                     Inspection& seen) const;
+                     const std::vector<bool>& concerned, Inspection& seen) const;
+    /// Rules that match only where `joined` holds the end of one text and the beginning of another.
+    void match_across(const JoinedTexts& joined, const std::vector<bool>& concerned,
+                      Inspection& seen) const;
     void match_rules(std::string_view text, const std::vector<bool>& concerned, Inspection& seen,
                      std::vector<domain::Finding>& findings) const;
     void detect(std::string_view text, domain::TextForm form, Inspection& seen,
