@@ -232,7 +232,8 @@ def lexicon(lists, folder):
     for given, family in lists.names.values():
         add(given, 1)
         add(family, 2)
-    places = [name for cities in lists.cities.values() for name in cities] + [town for town, _ in lists.towns]
+    places = [name for cities in lists.cities.values() for name in cities] + [town for town, _ in lists.towns] \
+        + [name for cities in lists.world.values() for name in cities]
     add([name for name in places if ' ' not in name] + lists.countries['en'] + lists.countries['it'], 4)
     # Of `San Giovanni Rotondo` only what is no given name says that a place is meant.
     given = {word for word in bits if bits[word] & 1}

@@ -70,6 +70,21 @@ def words_of(entry):
     return [word['value'] if isinstance(word, dict) else word for word in entry or []]
 
 
+# Large cities by the names that each language has for them, which no national list holds.
+WORLD_CITIES = {
+    'en': ['London', 'Manchester', 'Edinburgh', 'Dublin', 'Paris', 'Lyon', 'Rome', 'Milan', 'Naples', 'Turin', 'Venice', 'Florence', 'Genoa', 'Padua',
+           'Berlin', 'Munich', 'Cologne', 'Vienna', 'Zurich', 'Geneva', 'Madrid', 'Seville', 'Barcelona', 'Lisbon', 'Amsterdam', 'Brussels', 'Antwerp',
+           'Copenhagen', 'Stockholm', 'Oslo', 'Helsinki', 'Warsaw', 'Prague', 'Budapest', 'Bucharest', 'Athens', 'Istanbul', 'Moscow', 'Kyiv',
+           'New York', 'Los Angeles', 'Chicago', 'Boston', 'Seattle', 'San Francisco', 'Washington', 'Toronto', 'Montreal', 'Mexico City', 'Bogota',
+           'Lima', 'Buenos Aires', 'Rio de Janeiro', 'Tokyo', 'Kyoto', 'Beijing', 'Shanghai', 'Hong Kong', 'Singapore', 'Seoul', 'Bangkok', 'Delhi',
+           'Mumbai', 'Sydney', 'Melbourne', 'Auckland', 'Cairo', 'Tunis', 'Lagos', 'Nairobi', 'Johannesburg', 'Dubai', 'Tel Aviv', 'Reykjavik'],
+    'it': ['Londra', 'Edimburgo', 'Dublino', 'Parigi', 'Lione', 'Marsiglia', 'Nizza', 'Berlino', 'Monaco di Baviera', 'Colonia', 'Francoforte', 'Vienna',
+           'Zurigo', 'Ginevra', 'Lugano', 'Madrid', 'Siviglia', 'Barcellona', 'Lisbona', 'Amsterdam', 'Bruxelles', 'Anversa', 'Copenaghen', 'Stoccolma',
+           'Oslo', 'Varsavia', 'Cracovia', 'Praga', 'Budapest', 'Bucarest', 'Belgrado', 'Lubiana', 'Zagabria', 'Atene', 'Istanbul', 'Mosca', 'Kiev',
+           'New York', 'Los Angeles', 'Chicago', 'Boston', 'San Francisco', 'Toronto', 'Città del Messico', 'Buenos Aires', 'San Paolo', 'Tokyo',
+           'Pechino', 'Shanghai', 'Hong Kong', 'Singapore', 'Seul', 'Nuova Delhi', 'Sydney', 'Il Cairo', 'Tunisi', 'Nairobi', 'Dubai', 'Gerusalemme']}
+
+
 class Lists:
     """The names of one part, by language: (given names, surnames), cities, countries. What is kept for `test` is Italian, and
     `test` has nothing else: the English set that is measured with brings its own names."""
@@ -92,6 +107,7 @@ class Lists:
         given, family = self.names['it']
         self.names['it'] = (sorted({*given, *keep(italian[0] + italian[1])}), sorted({*family, *keep(italian[2])}))
         if part == 'test': self.names, self.cities = {'it': self.names['it']}, {'it': self.cities['it']}
+        self.world = {language: keep(cities) for language, cities in WORLD_CITIES.items()}
         towns = [json.loads(line) for line in open(italian_folder / 'comuni.jsonl')]
         self.towns = [(t['nome'], t['sigla']) for t in towns if in_part(t['nome'], part)]
         self.big_towns = [(t['nome'], t['sigla']) for t in towns if t['popolazione'] > 60000 and in_part(t['nome'], part)]
@@ -137,6 +153,7 @@ class Filler:
 
     def city(self):
         way = self.random.random()
+        if self.chance(0.15): return self.pick(self.lists.world[self.language])
         if self.language == 'it' and way < 0.75: return self.pick(self.lists.towns if self.chance(0.5) else self.lists.big_towns)[0]
         if way < 0.12: return self.pick(self.lists.towns)[0]
         if way < 0.25:
