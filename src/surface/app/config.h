@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,7 +49,7 @@ struct Config {
     std::vector<std::shared_ptr<const domain::TargetSpec>> targets;
     std::vector<annotate::SpecialistPrompts>
         specialists;  ///< those that were declared with prompts
-    LogLevel log_level = LogLevel::info;
+    std::optional<LogLevel> log_level;  ///< unset: info, and on a terminal warnings alone
     std::string rules_hash;  ///< of the labels, detect and policy tables: eight bytes, hex
 };
 

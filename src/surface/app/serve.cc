@@ -191,7 +191,9 @@ Result<void> serve(const General& general, const ServeOptions& options) {
     TRY(Config config, read_config(places));
     config = with_options(std::move(config), options);
     TRY_DO(check_address(config));
-    set_log_level(config.log_level);
+    // Who starts it by hand reads the greeting; a service's log is read later.
+    set_log_level(config.log_level.value_or(
+        standard_error_is_terminal() && !terminal.json ? LogLevel::warning : LogLevel::info));
 
     // Before any thread starts, so that all of them leave the signals to the wait below.
     const sigset_t signals = stop_signals();
