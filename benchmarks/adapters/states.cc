@@ -95,8 +95,10 @@ void take(molly::engine::HotSet& hot, const std::vector<molly::engine::AdapterUs
     std::exit(1);
 }
 
-std::shared_ptr<molly::engine::HotSet> hot_set(const fs::path& base, std::uint64_t bytes) {
-    auto hot = molly::engine::HotSet::make(layers_of(base), bytes);
+std::shared_ptr<molly::engine::HotSet> hot_set(
+    const fs::path& base, std::uint64_t bytes,
+    molly::engine::AdapterNumbers numbers = molly::engine::AdapterNumbers::f16) {
+    auto hot = molly::engine::HotSet::make(layers_of(base), bytes, nullptr, numbers);
     if (!hot) std::exit(1);
     return *std::move(hot);
 }
@@ -109,6 +111,24 @@ double read_only(const fs::path& file) {
         }
         ::close(descriptor);
     });
+}
+
+struct Small {
+    double warm_ms = 0;
+    std::size_t bytes = 0;
+};
+
+/// Adapters kept as bytes, each in the place of another one.
+Small measure_small(const fs::path& folder, std::size_t bytes) {
+    const auto hot = hot_set(folder / "base.gguf", bytes, molly::engine::AdapterNumbers::int8);
+    hot->prepare();
+    std::vector<double> warm;
+    for (int i = 0; i < 16; ++i) {
+        const auto uses = use_of(folder, i % 8);
+        read_only(uses.front().file);
+        warm.push_back(timed([&] { take(*hot, uses); }));
+    }
+    return {.warm_ms = median(warm), .bytes = hot->state().bytes / hot->state().hot};
 }
 
 /// Room for three, so that from the fourth on each takes the place of another one.
@@ -268,6 +288,9 @@ int main(int count, char** words) {
         "alone\n",
         static_cast<double>(loads.bytes) / 1048576, loads.cold_ms, loads.warm_ms, loads.fresh_ms,
         loads.read_ms);
+    const Small small = measure_small(words[1], loads.bytes * 7 / 2);
+    fmt::print("kept as bytes: {:.1f} MiB, warm to hot {:.1f} ms\n",
+               static_cast<double>(small.bytes) / 1048576, small.warm_ms);
     const double start_ms = measure_start();
     fmt::print("open a registry of 10,000 and find one: {:.2f} ms\n", start_ms);
     const auto load = zipf_load(100'000, 1.0);
@@ -281,9 +304,12 @@ int main(int count, char** words) {
         ours, lru, lfu, optimal);
     fmt::print(
         "{{\"cold_to_hot_ms\":{:.2f},\"warm_to_hot_ms\":{:.2f},\"fresh_to_hot_ms\":{:.2f},"
+        "\"warm_to_hot_int8_ms\":{:.2f},\"int8_share\":{:.3f},"
         "\"hit_rate\":{:.4f},\"hit_rate_"
         "lru\":{:.4f},"
         "\"hit_rate_lfu\":{:.4f},\"hit_rate_optimal\":{:.4f},\"start_10000_ms\":{:.2f}}}\n",
-        loads.cold_ms, loads.warm_ms, loads.fresh_ms, ours, lru, lfu, optimal, start_ms);
+        loads.cold_ms, loads.warm_ms, loads.fresh_ms, small.warm_ms,
+        static_cast<double>(small.bytes) / static_cast<double>(loads.bytes), ours, lru, lfu,
+        optimal, start_ms);
     return 0;
 }

@@ -2,8 +2,8 @@
 
 usage: compare.py MOLLY LLAMA_SERVER FOLDER ROUNDS TOKENS
 
-A third peer is Molly with engine.adapters_together = false: one adapter at a time through llama.cpp's own interface. Without a
-llama-server the ratios to it are null.
+Other peers are Molly on a copy of the file with a Q4_0 head (molly models optimize), and Molly with engine.adapters_together = false:
+one adapter at a time through llama.cpp's own interface. Without a llama-server the ratios to it are null.
 """
 import http.client
 import json
@@ -84,8 +84,8 @@ def ask(port, body, headers, result):
 
 
 class Molly:
-    def __init__(self, binary, folder, scratch, port, together):
-        self.name = 'molly' if together else 'molly in turns'
+    def __init__(self, name, binary, folder, scratch, port, together=True, optimized=False):
+        self.name = name
         self.port = port
         scratch = scratch / str(port)
         scratch.mkdir()
@@ -96,6 +96,10 @@ class Molly:
         for index in range(8):
             subprocess.run([binary, *arguments, 'adapters', 'import', str(folder / f'adapter-{index:02}.gguf'), '--name', f'a{index}',
                             '--base', base, '--json'], check=True, stdout=subprocess.DEVNULL)
+        if optimized:
+            subprocess.run([binary, *arguments, 'models', 'optimize', base, '--name', 'optimized', '--tokens', '64', '--json'], check=True,
+                           stdout=subprocess.DEVNULL)
+            base = 'optimized'
         self.server = Server([binary, *arguments, 'serve', '--model', base, '--port', str(port), '--json'], port, scratch / 'molly.log')
         self.server.wait('/molly/v1/health')
         for line in (scratch / 'molly.log').read_text(errors='replace').splitlines():
@@ -166,7 +170,8 @@ def measure(peer, requests, adapters, tokens, seed):
 def main():
     binary, llama, folder, rounds, tokens = sys.argv[1], sys.argv[2], Path(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5])
     with tempfile.TemporaryDirectory() as scratch:
-        peers = [Molly(binary, folder, Path(scratch), 18484, True), Molly(binary, folder, Path(scratch), 18486, False)]
+        peers = [Molly('molly', binary, folder, Path(scratch), 18484), Molly('molly optimized', binary, folder, Path(scratch), 18487, optimized=True),
+                 Molly('molly in turns', binary, folder, Path(scratch), 18486, together=False)]
         if Path(llama).exists():
             peers.append(LlamaServer(llama, folder, Path(scratch), 18485))
         seen = {}
@@ -199,6 +204,8 @@ def report(peers, seen, tokens):
         print(f'| {case[0]} x {case[1]} | ' + ' | '.join(cells) + ' |')
     out = {f'ratio_{requests}x{adapters}': ratio(middle('molly', (requests, adapters)), middle('llama-server', (requests, adapters)))
            for requests, adapters in CASES}
+    out |= {f'ratio_{requests}x{adapters}_optimized': ratio(middle('molly optimized', (requests, adapters)), middle('llama-server', (requests, adapters)))
+            for requests, adapters in CASES}
     out['kept_8x8'] = ratio(middle('molly', (8, 8)), middle('molly', (8, 0)))
     out['ttft_max_ratio_8x8'] = ratio(middle('molly', (8, 8), 2), middle('llama-server', (8, 8), 2))
     # The same by processor time, for a machine that is not quiet.
