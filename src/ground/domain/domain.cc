@@ -93,6 +93,17 @@ constexpr std::array<std::pair<std::string_view, Outcome>, 5> outcome_names = {
      {"failed", Outcome::failed},
      {"cancelled", Outcome::cancelled},
      {"truncated", Outcome::truncated}}};
+constexpr std::array<std::pair<std::string_view, Cause>, 5> cause_names = {
+    {{"step", Cause::step},
+     {"mixture", Cause::mixture},
+     {"sample", Cause::sample},
+     {"verification", Cause::verification},
+     {"hedge", Cause::hedge}}};
+constexpr std::array<std::pair<std::string_view, ConfidenceSource>, 4> confidence_names = {
+    {{"logprobs", ConfidenceSource::logprobs},
+     {"samples", ConfidenceSource::samples},
+     {"verifier", ConfidenceSource::verifier},
+     {"stated", ConfidenceSource::stated}}};
 
 // Member states of the European Union, ISO 3166-1 alpha-2.
 constexpr std::array<std::string_view, 27> union_members = {
@@ -155,6 +166,16 @@ std::string_view to_string(Usage::Source source) noexcept {
 }
 std::string_view to_string(Outcome outcome) noexcept {
     return find(outcome_names, outcome);
+}
+
+std::string_view to_string(Cause cause) noexcept {
+    return find(cause_names, cause);
+}
+std::string_view to_string(ConfidenceSource source) noexcept {
+    return find(confidence_names, source);
+}
+std::optional<ConfidenceSource> confidence_source_from(std::string_view text) noexcept {
+    return find(confidence_names, text);
 }
 
 std::string to_string(TierSet tiers) {

@@ -42,6 +42,25 @@ struct Capabilities {
     std::uint32_t context_tokens_max = 8192;
 };
 
+/// Where confidence in an answer comes from.
+enum class ConfidenceSource : std::uint8_t {
+    logprobs,  ///< the probabilities of its tokens
+    samples,   ///< whether more answers of the same place agree with it
+    verifier,  ///< what another target says that it is worth
+    stated,    ///< what the same place says that it is worth
+};
+std::string_view to_string(ConfidenceSource source) noexcept;
+std::optional<ConfidenceSource> confidence_source_from(std::string_view text) noexcept;
+
+/// How confidence is measured, where an answer may be rejected.
+struct ConfidenceMeasure {
+    ConfidenceSource source = ConfidenceSource::logprobs;
+    std::uint32_t samples = 3;  ///< answers in all
+    std::string verifier;       ///< a target, or one and its adapter behind a slash
+
+    bool operator==(const ConfidenceMeasure&) const = default;
+};
+
 /// What a target, or one adapter of it, is for, and when it must not be asked: escalation is a rule
 /// that somebody declared, never left to the model.
 struct Specialist {
@@ -52,6 +71,7 @@ struct Specialist {
     std::uint32_t prompt_tokens_max = 0;  ///< longer requests are not for it; 0: no limit
     double difficulty_max = 1;            ///< nor harder ones
     double confidence_min = 0;  ///< a less confident answer goes to the next tier; 0: none does
+    ConfidenceMeasure measure = {};  ///< with confidence_min, instead of the target's
 
     bool operator==(const Specialist&) const = default;
 };
@@ -74,6 +94,7 @@ struct TargetSpec {
     std::chrono::milliseconds first_token{500};  ///< declared, until measured
     double tokens_per_second = 50;               ///< declared, until measured
     double confidence_min = 0;  ///< a less confident answer goes to the next tier; 0: none does
+    ConfidenceMeasure measure;
     std::vector<Specialist> specialists;
     std::chrono::milliseconds connect_timeout{2000};
     std::chrono::milliseconds idle_timeout{60000};

@@ -50,6 +50,7 @@ struct Candidate {
     double mean = 0;                       ///< of the estimate behind it
     double evidence = 0;                   ///< its weight, in judged answers; 0: as declared
     bool specialist = false;               ///< it serves this field first
+    double weight = 0;                     ///< in the mixture that is asked first; 0: not in it
     Money cost;                            ///< estimate
     std::chrono::milliseconds latency{0};  ///< estimate
     double score = 0;
@@ -66,6 +67,16 @@ struct Decision {
     /// is T3.
     std::string t3_closed = {};
 };
+
+/// Why an attempt was made.
+enum class Cause : std::uint8_t {
+    step,          ///< it was next in the plan
+    mixture,       ///< several specialists were asked together
+    sample,        ///< whether the same place says the same again
+    verification,  ///< it said what another's answer is worth
+    hedge,         ///< the one before it was slow
+};
+std::string_view to_string(Cause cause) noexcept;
 
 /// One attempt at one target.
 struct Attempt {
@@ -84,7 +95,8 @@ struct Attempt {
     std::chrono::microseconds duration{0};
     Redactions redactions = {};             ///< what was replaced before it left
     std::optional<double> confidence = {};  ///< in its answer, in [0, 1]; empty: not measured
-    bool rejected = false;                  ///< it answered, and another one was asked all the same
+    bool rejected = false;                  ///< another answer than its own was told
+    Cause cause = Cause::step;
 };
 
 enum class Outcome : std::uint8_t {

@@ -30,7 +30,9 @@ std::string attempts(const Trace& trace) {
         const std::string_view came_to = attempt.failed     ? to_string(*attempt.failed)
                                          : attempt.rejected ? "rejected"
                                                             : "answered";
-        names.push_back(fmt::format("{} {}", attempt.target, came_to));
+        const bool step = attempt.cause == domain::Cause::step;
+        names.push_back(fmt::format("{}{}{} {}", step ? "" : to_string(attempt.cause),
+                                    step ? "" : " ", attempt.target, came_to));
     }
     return joined(names, ", ");
 }
@@ -40,6 +42,14 @@ std::string specialists(const Trace& trace) {
     for (const domain::Candidate& candidate : trace.decision.candidates) {
         if (candidate.specialist && candidate.excluded_by.empty())
             names.push_back(candidate.target);
+    }
+    return joined(names);
+}
+
+std::string mixture(const Trace& trace) {
+    std::vector<std::string> names;
+    for (const domain::Candidate& candidate : trace.decision.candidates) {
+        if (candidate.weight > 0) names.push_back(candidate.target);
     }
     return joined(names);
 }
@@ -81,6 +91,7 @@ const std::map<std::string, Look, std::less<>>& looks() {
         {"domain",
          [](const Played& p) { return std::string(to_string(p.trace.capability.field())); }},
         {"specialists first", [](const Played& p) { return specialists(p.trace); }},
+        {"mixture", [](const Played& p) { return mixture(p.trace); }},
         {"outcome", [](const Played& p) { return std::string(to_string(p.trace.outcome)); }},
         {"code",
          [](const Played& p) {

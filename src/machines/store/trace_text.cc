@@ -67,6 +67,7 @@ void append_candidate(std::string& out, const Candidate& candidate) {
     object.some_number("mean", candidate.mean);
     object.some_number("evidence", candidate.evidence);
     object.some_flag("specialist", candidate.specialist);
+    object.some_number("weight", candidate.weight);
     object.some_number("cost_nano", candidate.cost.nano);
     object.some_number("latency_ms", candidate.latency.count());
     object.some_number("score", candidate.score);
@@ -107,6 +108,7 @@ void append_attempt(std::string& out, const Attempt& attempt) {
         append_redactions(object.name("redactions"), attempt.redactions);
     if (attempt.confidence) object.number("confidence", *attempt.confidence);
     object.some_flag("rejected", attempt.rejected);
+    if (attempt.cause != domain::Cause::step) object.text("cause", to_string(attempt.cause));
 }
 
 void append_declassification(std::string& out, const domain::Declassification& act) {
@@ -236,6 +238,7 @@ Candidate read_candidate(const Reader& reader) {
             .mean = reader.number<double>("mean"),
             .evidence = reader.number<double>("evidence"),
             .specialist = reader.flag("specialist"),
+            .weight = reader.number<double>("weight"),
             .cost = {reader.number<std::int64_t>("cost_nano")},
             .latency = std::chrono::milliseconds(reader.number<std::int64_t>("latency_ms")),
             .score = reader.number<double>("score")};
@@ -287,7 +290,8 @@ Attempt read_attempt(const Reader& reader) {
             .confidence = reader.find("confidence") == nullptr
                               ? std::nullopt
                               : std::optional(reader.number<double>("confidence")),
-            .rejected = reader.flag("rejected")};
+            .rejected = reader.flag("rejected"),
+            .cause = reader.choice("cause", domain::Cause::hedge).value_or(domain::Cause::step)};
 }
 
 domain::CapabilityProfile read_capability(const Reader& reader) {

@@ -71,6 +71,21 @@ TEST(ReceiptText, SaysWhatWasRedactedByKindAndCount) {
     EXPECT_EQ(back->attempts[0].redactions, trace.attempts[0].redactions);
 }
 
+TEST(ReceiptText, SaysWhyAnAttemptWasMadeThatWasNoStep) {
+    domain::Trace trace = full_trace("a1");
+    trace.attempts[0].cause = domain::Cause::hedge;
+    trace.decision.candidates[0].weight = 0.25;
+    std::string body;
+    internal::append_receipt(body, trace);
+    EXPECT_NE(body.find(R"("outcome":"unavailable","cause":"hedge"})"), std::string::npos);
+    EXPECT_NE(body.find(R"("outcome":"answered"}])"), std::string::npos);
+    const auto back = trace_from(to_text(trace));
+    ASSERT_TRUE(back.has_value());
+    EXPECT_EQ(back->attempts[0].cause, domain::Cause::hedge);
+    EXPECT_EQ(back->attempts[1].cause, domain::Cause::step);
+    EXPECT_DOUBLE_EQ(back->decision.candidates[0].weight, 0.25);
+}
+
 TEST(ReceiptText, IsCanonicalJsonWithoutOrigins) {
     domain::Trace trace = full_trace("a1");
     trace.time = WallTime(std::chrono::microseconds(1'764'488'750'123'456));

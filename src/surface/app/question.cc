@@ -135,13 +135,24 @@ std::string profile_line(const Terminal& terminal, const json::value* profile) {
                              number_at(profile, "difficulty"));
 }
 
+/// Why an attempt was made that was no step of the plan.
+std::string cause_of(const Terminal& terminal, std::string_view cause) {
+    if (cause == "mixture") return std::string(terminal.say(" (mixture)", " (miscela)"));
+    if (cause == "sample") return std::string(terminal.say(" (once more)", " (ancora una volta)"));
+    if (cause == "verification") return std::string(terminal.say(" (verifies)", " (verifica)"));
+    if (cause == "hedge") return std::string(terminal.say(" (hedge)", " (di riserva)"));
+    return {};
+}
+
 std::string attempt_lines(const Terminal& terminal, const json::value* attempts) {
     std::string out;
     if (attempts == nullptr || !attempts->is_array()) return out;
     for (const json::value& one : attempts->get_array()) {
         const std::string failed = text_at(&one, "failed");
+        const std::string adapter = text_at(&one, "adapter");
         out += fmt::format(
-            "  {} {}: {}", terminal.say("attempt", "tentativo"), text_at(&one, "target"),
+            "  {} {}{}{}{}: {}", terminal.say("attempt", "tentativo"), text_at(&one, "target"),
+            adapter.empty() ? "" : "/", adapter, cause_of(terminal, text_at(&one, "cause")),
             failed.empty() ? terminal.say("answered", "ha risposto") : std::string_view(failed));
         if (number_at(&one, "confidence") != "-") {
             out += fmt::format(", {} {}", terminal.say("confidence", "confidenza"),
@@ -170,6 +181,9 @@ Result<std::string> explanation_of(Api& api, const Terminal& terminal, const std
         out += fmt::format("  {}{}{} ({}): ", text_at(&one, "target"), adapter.empty() ? "" : "/",
                            adapter, text_at(&one, "tier"));
         if (excluded.empty()) {
+            const std::string weight = number_at(&one, "weight");
+            if (weight != "-")
+                out += fmt::format("{} {}, ", terminal.say("mixture", "miscela"), weight);
             out += fmt::format("{} {}, {} {}, {} {} ms, {} {}\n",
                                terminal.say("score", "punteggio"), number_at(&one, "score"),
                                terminal.say("quality", "qualità"), number_at(&one, "quality"),

@@ -189,6 +189,7 @@ Result<void> explain(const General& general, const RouterOptions& options) {
                                    {"score", "punteggio"},
                                    {"quality", "qualità"},
                                    {"evidence", "prove"},
+                                   {"mixture", "miscela"},
                                    {"cost", "costo"},
                                    {"latency", "latenza"},
                                    {"excluded", "esclusa"}}));
@@ -196,8 +197,8 @@ Result<void> explain(const General& general, const RouterOptions& options) {
         const std::string adapter = text_at(one, "adapter");
         rows.push_back({text_at(one, "target") + (adapter.empty() ? "" : "/" + adapter),
                         text_at(one, "tier"), text_at(one, "score"), text_at(one, "quality"),
-                        text_at(one, "evidence"), text_at(one, "cost"), text_at(one, "latency_ms"),
-                        text_at(one, "excluded_by")});
+                        text_at(one, "evidence"), text_at(one, "weight"), text_at(one, "cost"),
+                        text_at(one, "latency_ms"), text_at(one, "excluded_by")});
     }
     terminal.table(rows);
     return {};

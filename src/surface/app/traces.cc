@@ -97,8 +97,11 @@ Result<void> list(const General& general, const TraceOptions& options) {
 }
 
 void print_attempt(const Terminal& terminal, const json::value& attempt) {
-    std::string text =
-        fmt::format("  {} ({})", text_at(attempt, "target"), text_at(attempt, "tier"));
+    const std::string adapter = text_at(attempt, "adapter");
+    std::string text = fmt::format("  {}{}{} ({})", text_at(attempt, "target"),
+                                   adapter.empty() ? "" : "/", adapter, text_at(attempt, "tier"));
+    const std::string cause = text_at(attempt, "cause");
+    if (!cause.empty()) text += fmt::format(" {}", cause);
     const std::string endpoint = text_at(attempt, "endpoint");
     text += endpoint.empty()
                 ? std::string(terminal.say(", on this device", ", su questo dispositivo"))

@@ -55,6 +55,7 @@ json::object to_json(const domain::Candidate& candidate) {
         out["evidence"] = candidate.evidence;
     }
     if (candidate.specialist) out["specialist"] = true;
+    if (candidate.weight > 0) out["weight"] = candidate.weight;
     out["cost"] = to_string(candidate.cost);
     out["latency_ms"] = candidate.latency.count();
     out["score"] = candidate.score;
@@ -76,6 +77,7 @@ json::object to_json(const domain::Attempt& attempt) {
     }
     if (attempt.confidence) out["confidence"] = *attempt.confidence;
     if (attempt.rejected) out["rejected"] = true;
+    if (attempt.cause != domain::Cause::step) out["cause"] = std::string(to_string(attempt.cause));
     out["usage"] = to_json(attempt.usage);
     out["cost"] = to_string(attempt.cost);
     out["first_token_ms"] = milliseconds(attempt.first_token);

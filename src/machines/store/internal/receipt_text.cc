@@ -52,6 +52,7 @@ void append_attempt(std::string& out, const domain::Attempt& attempt) {
     object.number("bytes_sent", attempt.bytes_sent);
     object.number("bytes_received", attempt.bytes_received);
     object.text("outcome", attempt.failed ? to_string(*attempt.failed) : "answered");
+    if (attempt.cause != domain::Cause::step) object.text("cause", to_string(attempt.cause));
     if (!attempt.redactions.empty())
         append_redactions(object.name("redactions"), attempt.redactions);
 }
