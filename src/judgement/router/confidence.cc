@@ -74,6 +74,15 @@ std::optional<double> sureness_of(std::span<const domain::TokenLogprob> tokens) 
     return std::exp((mean + lowest / static_cast<double>(tenth)) / 2);
 }
 
+domain::Money verification_cost(const domain::CapabilityProfile& needs,
+                                const domain::TargetSpec& verifier) noexcept {
+    constexpr std::uint32_t wrapping_tokens = 120;  // that stand around question and answer
+    domain::Usage usage;
+    usage.prompt_tokens = needs.prompt_tokens + needs.answer_tokens + wrapping_tokens;
+    usage.answer_tokens = 8;
+    return cost_of(usage, verifier.prices);
+}
+
 std::uint32_t bin_of(double sureness) noexcept {
     return static_cast<std::uint32_t>(std::clamp(sureness * bins, 0.0, bins - 1));
 }

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "domain/capability.h"
 #include "domain/response.h"
+#include "domain/target.h"
 #include "router/estimates.h"
 
 namespace molly::router {
@@ -47,6 +48,10 @@ struct Threshold {
     double accepted = 0;        ///< share of the answers that it lets through
     double evidence = 0;        ///< weight of the judged answers
 };
+
+/// What it costs to ask `verifier` what an answer to such a request is worth, as estimated before.
+domain::Money verification_cost(const domain::CapabilityProfile& needs,
+                                const domain::TargetSpec& verifier) noexcept;
 
 class Confidences {
 public:

@@ -8,28 +8,45 @@ namespace {
 
 constexpr float share_min = 0.05F;  // of a field, below which it counts for nothing
 
-using Shares = std::array<std::pair<std::size_t, double>, domain::fields_count>;
+/// A declaration and what was seen of it.
+Belief believe(double prior, const Average* seen, const EstimateOptions& options, WallTime now) {
+    const double weight = seen == nullptr ? 0 : seen->faded(options, now);
+    if (!(weight > 0)) return {.mean = prior, .lower = prior, .evidence = 0};
+    const double whole = options.prior_weight + weight;
+    Belief belief;
+    belief.mean = (prior * options.prior_weight + seen->mean * weight) / whole;
+    const double error = std::sqrt(std::max(0.0, belief.mean * (1 - belief.mean)) / whole);
+    // A declaration is taken at its word until something was seen.
+    belief.lower = std::max(0.0, belief.mean - options.doubt * error * weight / whole);
+    belief.evidence = weight;
+    return belief;
+}
 
-/// The fields of a request with their shares, and how many they are; what was not classified is
-/// `other`.
-std::size_t shares_of(const domain::CapabilityProfile& needs, Shares& shares) noexcept {
-    std::size_t count = 0;
-    double sum = 0;
-    for (std::size_t i = 0; needs.classified && i < domain::fields_count; ++i) {
-        if (needs.fields[i] < share_min) continue;
-        shares[count++] = {i, needs.fields[i]};
-        sum += needs.fields[i];
-    }
-    if (count == 0) {
-        shares[0] = {static_cast<std::size_t>(domain::Field::other), 1.0};
-        return 1;
-    }
-    for (std::size_t i = 0; i < count; ++i)
-        shares[i].second /= sum;
-    return count;
+void add(Belief& sum, const Belief& part, double share) noexcept {
+    sum.mean += share * part.mean;
+    sum.lower += share * part.lower;
+    sum.evidence += share * part.evidence;
 }
 
 }  // namespace
+
+FieldMix fields_of(const domain::CapabilityProfile& needs) noexcept {
+    FieldMix mix;
+    double sum = 0;
+    for (std::size_t i = 0; needs.classified && i < domain::fields_count; ++i) {
+        if (needs.fields[i] < share_min) continue;
+        mix.parts[mix.count++] = {.field = i, .share = needs.fields[i]};
+        sum += needs.fields[i];
+    }
+    if (mix.count == 0) {
+        mix.parts[0] = {.field = static_cast<std::size_t>(domain::Field::other), .share = 1.0};
+        mix.count = 1;
+        return mix;
+    }
+    for (std::size_t i = 0; i < mix.count; ++i)
+        mix.parts[i].share /= sum;
+    return mix;
+}
 
 double prior_in(const domain::TargetSpec& target, std::span<const domain::Specialist> declared,
                 domain::Field field) noexcept {
@@ -53,52 +70,47 @@ void Average::add(double score, double by, const EstimateOptions& options, WallT
     updated = now;
 }
 
-Estimates::Reading::Reading(const Estimates& from, const domain::CapabilityProfile& needs)
-    : options_(from.options_),
-      from_(from),
-      lock_(from.mutex_),
-      now_(from.clock_.wall()),
-      band_(static_cast<std::size_t>(needs.band())),
-      shares_count_(shares_of(needs, shares_)) {}
-
-void Estimates::Reading::open(const domain::TargetSpec& target) {
-    target_ = &target;
-    const auto found = from_.seen_.find(target.id);
-    adapters_ = found == from_.seen_.end() ? nullptr : &found->second;
-    next_ = 0;
+const Estimates::Cells* Estimates::find(std::string_view target, std::string_view adapter) const {
+    const auto adapters = seen_.find(target);
+    if (adapters == seen_.end()) return nullptr;
+    const auto place = std::lower_bound(adapters->second.begin(), adapters->second.end(), adapter,
+                                        [](const std::unique_ptr<Cells>& one,
+                                           std::string_view name) { return one->adapter < name; });
+    const bool there = place != adapters->second.end() && (*place)->adapter == adapter;
+    return there ? place->get() : nullptr;
 }
 
-Belief Estimates::Reading::at(std::string_view adapter,
-                              std::span<const domain::Specialist> declared,
-                              const domain::Specialist* only) {
-    const Bands* bands = nullptr;
-    if (adapters_ != nullptr) {
-        // Candidates come by their adapters' names, as the cells lie.
-        if (next_ > 0 && adapter < (*adapters_)[next_ - 1]->adapter) next_ = 0;
-        while (next_ < adapters_->size() && (*adapters_)[next_]->adapter < adapter)
-            ++next_;
-        if (next_ < adapters_->size() && (*adapters_)[next_]->adapter == adapter)
-            bands = &(*adapters_)[next_++]->bands;
+std::vector<Belief> Estimates::read(Links& links, std::size_t field, std::size_t band,
+                                    std::span<const double> priors) const {
+    const WallTime now = hour();
+    const std::scoped_lock lock(mutex_);
+    if (links.known != known_) {
+        links.cells.clear();
+        for (const Links::Name& name : links.names)
+            links.cells.push_back(find(name.target, name.adapter));
+        links.known = known_;
     }
+    std::vector<Belief> beliefs;
+    beliefs.reserve(priors.size());
+    for (std::size_t i = 0; i < priors.size(); ++i) {
+        const Cells* cells = links.cells[i];
+        beliefs.push_back(believe(
+            priors[i], cells == nullptr ? nullptr : &cells->bands[field][band], options_, now));
+    }
+    return beliefs;
+}
+
+Belief Estimates::read(const Links& links, std::size_t which,
+                       const domain::CapabilityProfile& needs, double prior) const {
+    const WallTime now = hour();
+    const auto band = static_cast<std::size_t>(needs.band());
+    const FieldMix mix = fields_of(needs);
+    const std::scoped_lock lock(mutex_);
+    const Cells* cells = find(links.names[which].target, links.names[which].adapter);
     Belief belief;
-    for (std::size_t i = 0; i < shares_count_; ++i) {
-        const auto& [field, share] = shares_[i];
-        double mean = only != nullptr
-                          ? only->quality
-                          : prior_in(*target_, declared, static_cast<domain::Field>(field));
-        double lower = mean;
-        const Average* seen = bands == nullptr ? nullptr : &(*bands)[field][band_];
-        if (seen != nullptr && seen->weight > 0) {
-            const double weight = seen->faded(options_, now_);
-            const double whole = options_.prior_weight + weight;
-            mean = (mean * options_.prior_weight + seen->mean * weight) / whole;
-            const double error = std::sqrt(std::max(0.0, mean * (1 - mean)) / whole);
-            // A declaration is taken at its word until something was seen.
-            lower = std::max(0.0, mean - options_.doubt * error * weight / whole);
-            belief.evidence += share * weight;
-        }
-        belief.mean += share * mean;
-        belief.lower += share * lower;
+    for (const FieldMix::Part& part : mix.all()) {
+        const Average* seen = cells == nullptr ? nullptr : &cells->bands[part.field][band];
+        add(belief, believe(prior, seen, options_, now), part.share);
     }
     return belief;
 }
@@ -109,9 +121,18 @@ Belief Estimates::at(const domain::TargetSpec& target, const std::string& adapte
     for (const domain::Specialist& one : target.specialists) {
         if (one.adapter == adapter) declared.push_back(one);
     }
-    Reading reading(*this, needs);
-    reading.open(target);
-    return reading.at(adapter, declared);
+    const WallTime now = clock_.wall();
+    const auto band = static_cast<std::size_t>(needs.band());
+    const FieldMix mix = fields_of(needs);
+    const std::scoped_lock lock(mutex_);
+    const Cells* cells = find(target.id, adapter);
+    Belief belief;
+    for (const FieldMix::Part& part : mix.all()) {
+        const Average* seen = cells == nullptr ? nullptr : &cells->bands[part.field][band];
+        const double prior = prior_in(target, declared, static_cast<domain::Field>(part.field));
+        add(belief, believe(prior, seen, options_, now), part.share);
+    }
+    return belief;
 }
 
 Estimates::Bands& Estimates::bands_of(const std::string& target, const std::string& adapter) {
@@ -122,6 +143,7 @@ Estimates::Bands& Estimates::bands_of(const std::string& target, const std::stri
                              return one->adapter < name;
                          });
     if (place != adapters.end() && (*place)->adapter == adapter) return (*place)->bands;
+    ++known_;
     return (*adapters.insert(place, std::make_unique<Cells>(Cells{adapter, {}})))->bands;
 }
 
@@ -130,10 +152,8 @@ std::vector<EstimateRow> Estimates::learn(const std::string& target, const std::
                                           double weight) {
     std::vector<EstimateRow> changed;
     if (!(weight > 0) || !std::isfinite(score)) return changed;
-    Shares shares{};
-    const std::size_t count = shares_of(needs, shares);
-    for (std::size_t i = 0; i < count; ++i) {
-        const auto& [field, share] = shares[i];
+    const FieldMix mix = fields_of(needs);
+    for (const auto& [field, share] : mix.all()) {
         changed.push_back(learn(EstimateRow{.target = target,
                                             .adapter = adapter,
                                             .field = static_cast<domain::Field>(field),
@@ -152,6 +172,7 @@ EstimateRow Estimates::learn(const EstimateRow& seen) {
         seen.target,
         seen.adapter)[static_cast<std::size_t>(seen.field)][static_cast<std::size_t>(seen.band)];
     if (seen.weight > 0) cell.add(std::clamp(seen.mean, 0.0, 1.0), seen.weight, options_, now);
+    changed(static_cast<std::size_t>(seen.field), static_cast<std::size_t>(seen.band));
     EstimateRow row = seen;
     row.mean = cell.mean;
     row.weight = cell.weight;
@@ -166,6 +187,7 @@ void Estimates::load(const std::vector<EstimateRow>& rows) {
             row.target,
             row.adapter)[static_cast<std::size_t>(row.field)][static_cast<std::size_t>(row.band)] =
             {.mean = row.mean, .weight = row.weight, .updated = row.updated};
+        changed(static_cast<std::size_t>(row.field), static_cast<std::size_t>(row.band));
     }
 }
 

@@ -2,6 +2,8 @@
 // How good is each (target, adapter) at each field and difficulty? Moving averages with their
 // weight of evidence, believed the less the thinner and the older the evidence is. Safe from any
 // thread.
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -55,6 +57,20 @@ struct Belief {
     double evidence = 0;  ///< weight of what was seen
 };
 
+/// The fields that a request may be of, with shares that sum to one. What was not classified is
+/// `other`, whole.
+struct FieldMix {
+    struct Part {
+        std::size_t field = 0;
+        double share = 0;
+    };
+    std::array<Part, domain::fields_count> parts{};
+    std::size_t count = 0;
+
+    std::span<const Part> all() const noexcept { return std::span(parts).first(count); }
+};
+FieldMix fields_of(const domain::CapabilityProfile& needs) noexcept;
+
 class Estimates {
     using Bands = std::array<std::array<Average, domain::bands_count>, domain::fields_count>;
     struct Cells {
@@ -66,30 +82,32 @@ class Estimates {
 public:
     Estimates(EstimateOptions options, Clock& clock) : options_(options), clock_(clock) {}
 
-    /// Beliefs for one request, of many candidates: what they have in common is looked up once.
-    /// Nobody learns while it lives.
-    class Reading {
-    public:
-        Reading(const Estimates& from, const domain::CapabilityProfile& needs);
-        /// Turns to this target.
-        void open(const domain::TargetSpec& target);
-        /// Of an adapter of the target that is open. `declared` are the target's declarations of
-        /// it; `only`: the one that all of the request is of, whatever its field.
-        Belief at(std::string_view adapter, std::span<const domain::Specialist> declared,
-                  const domain::Specialist* only = nullptr);
+    /// Where the cells of many (target, adapter) lie, so that nobody looks them up twice.
+    struct Links {
+        struct Name {
+            std::string_view target;
+            std::string_view adapter;
+        };
+        std::vector<Name> names;
 
     private:
-        const EstimateOptions& options_;
-        const Estimates& from_;
-        std::scoped_lock<std::mutex> lock_;
-        WallTime now_;
-        std::size_t band_;
-        std::array<std::pair<std::size_t, double>, domain::fields_count> shares_{};
-        std::size_t shares_count_ = 0;
-        const domain::TargetSpec* target_ = nullptr;
-        const Adapters* adapters_ = nullptr;
-        std::size_t next_ = 0;
+        friend class Estimates;
+        std::vector<const Cells*> cells;  // null: nothing was seen
+        std::uint64_t known = ~std::uint64_t{0};
     };
+
+    /// Grows whenever something is learned in this field and band.
+    std::uint64_t version(std::size_t field, std::size_t band) const noexcept {
+        return versions_[field][band].load(std::memory_order_acquire);
+    }
+    /// The hour that evidence has faded to; so long beliefs stay what they are.
+    WallTime hour() const { return std::chrono::floor<std::chrono::hours>(clock_.wall()); }
+    /// Beliefs in one field and band, as of this hour. shape: [names] in `priors`, [names] out
+    std::vector<Belief> read(Links& links, std::size_t field, std::size_t band,
+                             std::span<const double> priors) const;
+    /// The belief of one of them over all fields that the request may be of, each with this prior.
+    Belief read(const Links& links, std::size_t which, const domain::CapabilityProfile& needs,
+                double prior) const;
 
     /// Over the fields that the request may be of, at its difficulty.
     Belief at(const domain::TargetSpec& target, const std::string& adapter,
@@ -106,12 +124,19 @@ public:
     std::vector<EstimateRow> rows() const;
 
 private:
+    const Cells* find(std::string_view target, std::string_view adapter) const;
     Bands& bands_of(const std::string& target, const std::string& adapter);
+    void changed(std::size_t field, std::size_t band) noexcept {
+        versions_[field][band].fetch_add(1, std::memory_order_acq_rel);
+    }
 
     EstimateOptions options_;
     Clock& clock_;
     mutable std::mutex mutex_;
     std::map<std::string, Adapters, std::less<>> seen_;
+    std::uint64_t known_ = 0;  // pairs that have cells
+    std::array<std::array<std::atomic<std::uint64_t>, domain::bands_count>, domain::fields_count>
+        versions_{};
 };
 
 /// The prior of a specialist of this field among `declared`, else that of the target.

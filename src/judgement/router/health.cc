@@ -43,20 +43,33 @@ Health::Health(const Options& options, Clock& clock)
 void Health::look(TargetView& view) const {
     const MonoTime now = clock_.now();
     const std::scoped_lock lock(mutex_);
-    const auto found = states_.find(view.spec->id);
+    look_at(*view.spec, now, view);
+}
+
+void Health::look(std::span<const std::shared_ptr<const domain::TargetSpec>> targets,
+                  std::span<Live> out) const {
+    const MonoTime now = clock_.now();
+    const std::scoped_lock lock(mutex_);
+    for (std::size_t i = 0; i < targets.size() && !states_.empty(); ++i)
+        look_at(*targets[i], now, out[i]);
+}
+
+/// Under the lock.
+void Health::look_at(const domain::TargetSpec& target, MonoTime now, Live& live) const {
+    const auto found = states_.find(target.id);
     if (found == states_.end()) return;
     const State& state = found->second;
     const double fresh = freshness(now - state.measured, latency_half_life_);
-    const auto declared_first = static_cast<double>(view.spec->first_token.count());
-    const double declared_token = 1000.0 / std::max(view.spec->tokens_per_second, 0.001);
-    if (state.samples > 0) view.first_token_ms = mixed(declared_first, state.first_token_ms, fresh);
-    if (state.token_ms > 0) view.token_ms = mixed(declared_token, state.token_ms, fresh);
+    const auto declared_first = static_cast<double>(target.first_token.count());
+    const double declared_token = 1000.0 / std::max(target.tokens_per_second, 0.001);
+    if (state.samples > 0) live.first_token_ms = mixed(declared_first, state.first_token_ms, fresh);
+    if (state.token_ms > 0) live.token_ms = mixed(declared_token, state.token_ms, fresh);
     if (state.open_until > now) {
-        view.available = false;
-        view.retry_after = std::chrono::ceil<std::chrono::milliseconds>(state.open_until - now);
+        live.available = false;
+        live.retry_after = std::chrono::ceil<std::chrono::milliseconds>(state.open_until - now);
     } else if (state.trial) {
-        view.available = false;
-        view.retry_after = open_for_;
+        live.available = false;
+        live.retry_after = open_for_;
     }
 }
 
@@ -71,18 +84,45 @@ bool Health::admit(const std::string& target) {
     return true;
 }
 
+void Health::saw_first_token(State& state, std::chrono::microseconds first_token) {
+    const double sample = milliseconds(first_token);
+    state.first_token_ms = moved(state.first_token_ms, sample, state.samples == 0);
+    if (state.latest.size() < latest_max) {
+        state.latest.push_back(static_cast<float>(sample));
+    } else {
+        state.latest[state.samples % latest_max] = static_cast<float>(sample);
+    }
+    ++state.samples;
+    state.measured = clock_.now();
+}
+
+void Health::lagged(const std::string& target, std::chrono::microseconds waited) {
+    const std::scoped_lock lock(mutex_);
+    State& state = states_[target];
+    // What it would have taken is not known, only that it is more.
+    if (milliseconds(waited) > state.first_token_ms) saw_first_token(state, waited);
+}
+
+std::optional<std::chrono::milliseconds> Health::slow_first_token(const std::string& target) const {
+    constexpr std::size_t enough = 20;
+    const std::scoped_lock lock(mutex_);
+    const auto found = states_.find(target);
+    if (found == states_.end() || found->second.latest.size() < enough) return std::nullopt;
+    std::vector<float> times = found->second.latest;
+    const auto place = times.begin() + static_cast<std::ptrdiff_t>((times.size() * 95) / 100);
+    std::nth_element(times.begin(), place, times.end());
+    return std::chrono::milliseconds(static_cast<std::int64_t>(std::ceil(*place)));
+}
+
 void Health::succeeded(const std::string& target, std::chrono::microseconds first_token,
                        std::chrono::microseconds duration, std::uint32_t answer_tokens) {
     const std::scoped_lock lock(mutex_);
     State& state = states_[target];
-    const bool first = state.samples == 0;
-    state.first_token_ms = moved(state.first_token_ms, milliseconds(first_token), first);
+    saw_first_token(state, first_token);
     if (answer_tokens > 1) {
         const double per_token = milliseconds(duration - first_token) / (answer_tokens - 1);
         state.token_ms = moved(state.token_ms, std::max(0.0, per_token), state.token_ms == 0);
     }
-    ++state.samples;
-    state.measured = clock_.now();
     state.failures = 0;
     state.trial = false;
     state.open_until = {};

@@ -25,11 +25,13 @@ Error denied(const policy::ClearedRequest& cleared, const std::string& words) {
                              to_string(permit.residency()), words));
 }
 
-Error context_exceeded(const policy::ClearedRequest& cleared, const std::vector<Weighed>& weighed) {
+Error context_exceeded(const policy::ClearedRequest& cleared, const Roster& roster,
+                       std::span<const Weighed> weighed) {
     std::uint32_t largest = 0;
     for (const Weighed& one : weighed) {
+        const domain::TargetSpec& spec = roster.spec_of(roster.pairs()[one.pair]);
         if (one.stage == Stage::context)
-            largest = std::max(largest, one.view->spec->capabilities.context_tokens_max);
+            largest = std::max(largest, spec.capabilities.context_tokens_max);
     }
     const std::uint32_t needed = cleared.annotated().capability.context_tokens;
     return Error(
@@ -44,10 +46,12 @@ Error context_exceeded(const policy::ClearedRequest& cleared, const std::vector<
                              needed, largest));
 }
 
-Error all_down(const std::vector<Weighed>& weighed, const std::string& words) {
+Error all_down(const Roster& roster, const Moment& moment, std::span<const Weighed> weighed,
+               const std::string& words) {
     milliseconds soonest = milliseconds::max();
     for (const Weighed& one : weighed) {
-        if (one.stage == Stage::health) soonest = std::min(soonest, one.view->retry_after);
+        const Live& live = moment.targets[roster.pairs()[one.pair].target];
+        if (one.stage == Stage::health) soonest = std::min(soonest, live.retry_after);
     }
     return Error(ErrorCode::unavailable, fmt::format("every permitted target is down: {}", words))
         .reason("targets_down")
@@ -58,8 +62,9 @@ Error all_down(const std::vector<Weighed>& weighed, const std::string& words) {
 
 }  // namespace
 
-Error nothing_left(const policy::ClearedRequest& cleared, const std::vector<Weighed>& weighed,
-                   Stage furthest, const std::string& words) {
+Error nothing_left(const policy::ClearedRequest& cleared, const Roster& roster,
+                   const Moment& moment, std::span<const Weighed> weighed, Stage furthest,
+                   const std::string& words) {
     const auto plain = [&](ErrorCode code, std::string_view english, std::string_view italian) {
         return Error(code, fmt::format("{}: {}", english, words))
             .italian(fmt::format("{}: {}", italian, words));
@@ -76,7 +81,7 @@ Error nothing_left(const policy::ClearedRequest& cleared, const std::vector<Weig
             return plain(ErrorCode::unsupported, "no permitted target can do this",
                          "nessuna destinazione permessa sa farlo");
         case Stage::context:
-            return context_exceeded(cleared, weighed);
+            return context_exceeded(cleared, roster, weighed);
         case Stage::cost:
             return plain(ErrorCode::exhausted, "every permitted target is over the cost limit",
                          "ogni destinazione permessa supera il limite di costo")
@@ -87,7 +92,7 @@ Error nothing_left(const policy::ClearedRequest& cleared, const std::vector<Weig
                          "ogni destinazione permessa supera il limite di latenza")
                 .reason("latency_limit");
         case Stage::health:
-            return all_down(weighed, words);
+            return all_down(roster, moment, weighed, words);
         case Stage::other_asked:
         case Stage::admitted:
             break;
@@ -97,6 +102,31 @@ Error nothing_left(const policy::ClearedRequest& cleared, const std::vector<Weig
         .italian(
             "nessuna destinazione è configurata; dichiararne una in [[targets]], o un modello "
             "per il motore");
+}
+
+bool covers(const domain::Caller& caller, const domain::TargetSpec& target,
+            std::string_view adapter) noexcept {
+    if (!caller.tiers.contains(target.tier)) return false;
+    // Each of several adapters has to be covered; a name stands for all of its versions.
+    const auto covered = [&](std::string_view version) {
+        const std::string_view name = version.substr(0, version.find('@'));
+        return std::any_of(caller.models.begin(), caller.models.end(), [&](std::string_view model) {
+            if (!model.starts_with(target.id)) return false;
+            model.remove_prefix(target.id.size());
+            if (model.empty()) return true;
+            const bool named = !adapter.empty() && model.front() == '/';
+            model.remove_prefix(1);
+            return named && (model == version || model == name);
+        });
+    };
+    bool all = true;
+    for (std::size_t at = 0; at <= adapter.size() && all && !caller.models.empty();) {
+        const std::size_t end = std::min(adapter.find(',', at), adapter.size());
+        const std::string_view share = adapter.substr(at, end - at);
+        all = covered(share.substr(0, share.find('*')));
+        at = end + 1;
+    }
+    return all;
 }
 
 Result<void> authorise(const domain::Caller& caller, const domain::TargetSpec& target,
@@ -110,23 +140,8 @@ Result<void> authorise(const domain::Caller& caller, const domain::TargetSpec& t
                                              caller.key_id, to_string(caller.tiers), target.id,
                                              to_string(target.tier))));
     }
+    if (covers(caller, target, adapter)) return {};
     const std::vector<std::string>& models = caller.models;
-    // Each of several adapters has to be covered; a name stands for all of its versions.
-    const auto covered = [&](const std::string& version) {
-        const std::string name = adapter_name(version);
-        return std::any_of(models.begin(), models.end(), [&](const std::string& model) {
-            return model == target.id || (!adapter.empty() && (model == target.id + "/" + version ||
-                                                               model == target.id + "/" + name));
-        });
-    };
-    bool all = true;
-    for (std::size_t at = 0; at <= adapter.size() && all;) {
-        const std::size_t end = std::min(adapter.find(',', at), adapter.size());
-        const std::string share = adapter.substr(at, end - at);
-        all = covered(share.substr(0, share.find('*')));
-        at = end + 1;
-    }
-    if (models.empty() || all) return {};
     return fail(Error(ErrorCode::denied,
                       fmt::format("key {} may use only {}", caller.key_id, fmt::join(models, ", ")))
                     .reason("model_not_in_scope")

@@ -6,8 +6,10 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/clock.h"
@@ -15,6 +17,7 @@
 #include "domain/trace.h"
 #include "policy/permit.h"
 #include "router/estimates.h"
+#include "router/roster.h"
 
 namespace molly::router {
 
@@ -38,6 +41,13 @@ struct Options {
     /// Share of its likeliest domain below which a request is of no specialist's: it is
     /// everybody's.
     double concentration_min = 0.4;
+    /// Specialists of this device that are asked together what is nobody's alone; below 2: none.
+    std::uint32_t mixture_max = 3;
+    /// Share of such a request that the specialists' domains must hold together.
+    double mixture_share_min = 0.5;
+    bool hedge = false;  ///< a second target is asked when the first has not begun to answer
+    std::chrono::milliseconds hedge_after{0};  ///< so long; 0: its measured 95th percentile
+    bool hedge_paid = false;                   ///< also where either of the two costs money
     EstimateOptions estimates;
 };
 
@@ -48,14 +58,30 @@ struct Wanted {
     bool aliased = false;
 };
 
-/// One target as the router sees it at one moment.
-struct TargetView {
-    std::shared_ptr<const domain::TargetSpec> spec;
+/// How a target is at one moment.
+struct Live {
     bool available = true;                     ///< circuit closed, or due for a trial
     std::chrono::milliseconds retry_after{0};  ///< when not available
     double first_token_ms = 0;                 ///< live estimate
     double token_ms = 0;                       ///< live estimate, per answer token
     std::uint32_t queue_depth = 0;
+};
+
+/// A roster at one moment, as one request finds it.
+struct Moment {
+    enum class Serving : std::uint8_t {
+        no,      ///< the adapter is not there
+        yes,     ///< it is
+        denied,  ///< its label keeps it from this request
+    };
+    std::vector<Live> targets;                       ///< shape: [targets]
+    std::vector<Serving> pairs;                      ///< shape: [pairs]
+    std::map<std::size_t, std::string> denied = {};  ///< why, by pair
+};
+
+/// One target as the router sees it at one moment.
+struct TargetView : Live {
+    std::shared_ptr<const domain::TargetSpec> spec;
     std::vector<std::string> adapters;  ///< that it can serve
     /// Of them, those whose label keeps them from this request, and why.
     std::map<std::string, std::string, std::less<>> adapters_denied = {};
@@ -68,9 +94,13 @@ struct Plan {
         std::string adapter;
         double confidence_min = 0;  ///< a less confident answer goes to the next tier; 0: none does
         domain::Money cost = {};    ///< estimate
-        std::chrono::milliseconds latency{0};  ///< estimate
+        std::chrono::milliseconds latency{0};    ///< estimate
+        domain::ConfidenceMeasure measure = {};  ///< of the confidence
+        double quality = 0;  ///< what is believed of it; in a mixture: of its own fields
+        double weight = 0;   ///< in the mixture: share of the request that is its; 0: not in it
     };
     std::vector<Step> steps;
+    std::size_t mixture = 0;  ///< so many of the first steps are asked together; 0: none are
 };
 
 /// How likely a request is one for a specialist that was declared with example prompts.
@@ -100,16 +130,22 @@ Result<void> authorise(const domain::Caller& caller, const domain::TargetSpec& t
 /// Pure, given what the estimates hold. Excludes what the permit, the key, the capabilities,
 /// context, budget, latency limit or health rule out, and orders the rest: specialists on this
 /// device whose estimate clears their threshold (in their field, or by their share where they were
-/// declared with prompts), then by score (quality minus weighted shares of
-/// cost and latency). Without `estimates` declared qualities count. A target asked for by name is
-/// the only step, one meant by an alias the first. `explanation` is filled also on errors. When
-/// nothing is left, the error is that of the candidates that came furthest: denied (nothing
-/// permitted; says what forbids it), not_found (adapter), unsupported, invalid_request
-/// (context_length_exceeded with both numbers), exhausted (cost limit), deadline_exceeded (latency
-/// limit), unavailable (all are down; with retry_after).
+/// declared with prompts), then, where no domain is likely, up to `mixture_max` specialists of this
+/// device that share it, then by score (quality minus weighted shares of cost and latency). Without
+/// `estimates` declared qualities count. A target asked for by name is the only step, one meant by
+/// an alias the first. `explanation` is filled also on errors. When nothing is left, the error is
+/// that of the candidates that came furthest: denied (nothing permitted; says what forbids it),
+/// not_found (adapter), unsupported, invalid_request (context_length_exceeded with both numbers),
+/// exhausted (cost limit), deadline_exceeded (latency limit), unavailable (all are down; with
+/// retry_after).
 Result<Plan> plan(const policy::ClearedRequest& cleared, const Wanted& wanted,
                   const std::vector<TargetView>& targets, const Options& options,
                   domain::Decision& explanation, const Estimates* estimates = nullptr,
+                  std::span<const SpecialistShare> shares = {});
+
+/// The same for a request that names no adapter, among what was laid out before. Errors: as plan.
+Result<Plan> plan(const policy::ClearedRequest& cleared, const Wanted& wanted, const Roster& roster,
+                  const Moment& moment, const Options& options, domain::Decision& explanation,
                   std::span<const SpecialistShare> shares = {});
 
 /// Live latency and circuit breaker per target.
@@ -120,6 +156,9 @@ public:
     /// Fills availability and latency of a view: what was measured, and the more it is out of date
     /// the more what is declared.
     void look(TargetView& view) const;
+    /// The same for many at once. shape: [targets] both
+    void look(std::span<const std::shared_ptr<const domain::TargetSpec>> targets,
+              std::span<Live> out) const;
     /// Takes the right to one trial when the circuit is half open; true when the attempt may go
     /// ahead.
     bool admit(const std::string& target);
@@ -128,9 +167,15 @@ public:
     /// `code` unavailable, upstream_failed, rate_limited and deadline_exceeded count against the
     /// target.
     void failed(const std::string& target, const Error& error);
+    /// It had not begun to answer after so long, when it was given up: it is as slow at least.
+    void lagged(const std::string& target, std::chrono::microseconds waited);
+    /// The time within which 95 of 100 of its latest answers began; nothing until 20 were seen.
+    std::optional<std::chrono::milliseconds> slow_first_token(const std::string& target) const;
 
 private:
+    static constexpr std::size_t latest_max = 64;
     struct State {
+        std::vector<float> latest;  // times to the first token in ms, the oldest is overwritten
         double first_token_ms = 0;
         double token_ms = 0;
         MonoTime measured{};
@@ -139,12 +184,15 @@ private:
         MonoTime open_until{};
         bool trial = false;
     };
+    void saw_first_token(State& state, std::chrono::microseconds first_token);
+    void look_at(const domain::TargetSpec& target, MonoTime now, Live& live) const;
+
     std::uint32_t failures_to_open_;
     std::chrono::milliseconds open_for_;
     std::chrono::milliseconds latency_half_life_;
     Clock& clock_;
     mutable std::mutex mutex_;
-    std::map<std::string, State, std::less<>> states_;
+    std::unordered_map<std::string, State> states_;
 };
 
 }  // namespace molly::router

@@ -395,5 +395,29 @@ TEST_F(HealthTest, AMeasurementThatNobodyRenewsIsForgotten) {
     EXPECT_NEAR(first_token(), 100, 1);
 }
 
+TEST_F(HealthTest, TheSlowestOfTwentyIsKnownOnceTwentyWereSeen) {
+    for (int i = 1; i <= 19; ++i)
+        health_.succeeded("a", milliseconds(10 * i), milliseconds(1000), 10);
+    EXPECT_FALSE(health_.slow_first_token("a"));
+    health_.succeeded("a", milliseconds(200), milliseconds(1000), 10);
+    EXPECT_EQ(health_.slow_first_token("a"), milliseconds(200));
+    EXPECT_FALSE(health_.slow_first_token("b"));
+    // Old ones make room.
+    for (int i = 0; i < 64; ++i)
+        health_.succeeded("a", milliseconds(7), milliseconds(1000), 10);
+    EXPECT_EQ(health_.slow_first_token("a"), milliseconds(7));
+}
+
+TEST_F(HealthTest, OneThatWasGivenUpIsAsSlowAsItWasWaitedForAtLeast) {
+    health_.succeeded("a", milliseconds(100), milliseconds(1000), 10);
+    health_.lagged("a", milliseconds(50));  // says nothing new
+    TargetView seen = view("a", Tier::t1);
+    health_.look(seen);
+    EXPECT_NEAR(seen.first_token_ms, 100, 1e-6);
+    health_.lagged("a", milliseconds(1100));
+    health_.look(seen);
+    EXPECT_NEAR(seen.first_token_ms, 300, 1e-6);
+}
+
 }  // namespace
 }  // namespace molly::router

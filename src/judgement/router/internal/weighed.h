@@ -1,8 +1,8 @@
 #pragma once
 // Candidates while they are weighed: numbers only. Words are made for the few that are told of.
+#include <cstdint>
+#include <span>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "router/router.h"
 
@@ -23,20 +23,22 @@ enum class Stage : std::uint8_t {
 };
 
 struct Weighed {
-    const TargetView* view = nullptr;
-    std::string_view adapter;
-    const domain::Specialist* declared = nullptr;  ///< under which it serves this request
-    Belief belief;
-    domain::Money cost;
-    std::chrono::milliseconds latency{0};
     double score = 0;
+    std::uint32_t pair = 0;  ///< of the roster
     Stage stage = Stage::admitted;
     bool specialist = false;  ///< it is tried before others
     std::uint8_t rank = 0;    ///< before the score counts
+    std::uint8_t place = 0;   ///< in the mixture
+    float weight = 0;         ///< in the mixture; 0: not in it
 };
 
 /// The refusal when nobody is left. `words` are those of the candidates that came furthest.
-Error nothing_left(const policy::ClearedRequest& cleared, const std::vector<Weighed>& weighed,
-                   Stage furthest, const std::string& words);
+Error nothing_left(const policy::ClearedRequest& cleared, const Roster& roster,
+                   const Moment& moment, std::span<const Weighed> weighed, Stage furthest,
+                   const std::string& words);
+
+/// As authorise, without words.
+bool covers(const domain::Caller& caller, const domain::TargetSpec& target,
+            std::string_view adapter) noexcept;
 
 }  // namespace molly::router
