@@ -1,7 +1,5 @@
 #include "stage.h"
 
-#include <boost/asio/io_context.hpp>
-
 #include "base/coroutine.h"
 
 namespace molly::scenarios {
@@ -55,7 +53,7 @@ Stage::Stage(const Scenario& scenario)
     members_.budgets = scenario.budgets;
     for (const DeclaredTarget& declared : scenario.targets) {
         auto spec = std::make_shared<const domain::TargetSpec>(declared.spec);
-        targets_.push_back(spec->local ? targets::make_local_target(spec, engine_)
+        targets_.push_back(spec->local ? targets::make_local_target(spec, engine_of(spec->id))
                                        : targets::make_remote_target(spec, network_, "sk-key"));
         turn(spec->id, declared.manner);
     }
@@ -63,11 +61,28 @@ Stage::Stage(const Scenario& scenario)
     network_.behaviour = behaviour;
     network_.slowness = [this](const std::string& target) { return playing_[target].takes; };
     network_.sureness = [this](const std::string& target) { return playing_[target].sureness; };
-    network_.says = echo;
-    engine_.behaviour = behaviour;
-    engine_.sureness = [this] { return playing_["engine"].sureness; };
-    engine_.delay = [this] { return playing_["engine"].takes; };
+    network_.says = [this](const std::string& target, const net::OutboundRequest& request) {
+        return words_of(target, echo(request));
+    };
     network_.departures_count = [this] { return store_.departures.size(); };
+}
+
+/// What the target says next.
+std::string Stage::words_of(const std::string& target, std::string otherwise) {
+    Playing& playing = playing_[target];
+    if (playing.says.empty()) return otherwise;
+    return playing.says[playing.said++ % playing.says.size()];
+}
+
+world::Engine& Stage::engine_of(const std::string& target) {
+    world::Engine& engine = *engines_.emplace_back(std::make_unique<world::Engine>(clock_));
+    engine.behaviour = [this, target](const std::string& /*engine*/) {
+        return playing_[target].behaviour;
+    };
+    engine.sureness = [this, target] { return playing_[target].sureness; };
+    engine.delay = [this, target] { return playing_[target].takes; };
+    engine.says = [this, target] { return words_of(target, "hello"); };
+    return engine;
 }
 
 Result<std::unique_ptr<Stage>> Stage::make(const Scenario& scenario) {
@@ -86,15 +101,18 @@ Result<std::unique_ptr<Stage>> Stage::make(const Scenario& scenario) {
 }
 
 void Stage::turn(const std::string& target, const Manner& manner) {
-    const auto change = [&](Playing& playing) {
-        if (manner.state) playing.behaviour = behaviour_of(*manner.state);
-        if (manner.takes) playing.takes = *manner.takes;
-        if (manner.sureness) playing.sureness = *manner.sureness;
-    };
-    change(playing_[target]);
-    for (const auto& one : targets_) {
-        if (one->spec().id == target && one->spec().local) change(playing_["engine"]);
+    if (target == "engine") {  // all that this device has
+        for (const auto& one : targets_) {
+            if (one->spec().local) turn(one->spec().id, manner);
+        }
+        return;
     }
+    Playing& playing = playing_[target];
+    if (manner.state) playing.behaviour = behaviour_of(*manner.state);
+    if (manner.takes) playing.takes = *manner.takes;
+    if (manner.sureness) playing.sureness = *manner.sureness;
+    if (manner.says) playing.says = *manner.says;
+    if (manner.says) playing.said = 0;
 }
 
 Played Stage::ask(domain::Request request) {
@@ -108,13 +126,12 @@ Played Stage::ask(domain::Request request) {
     network_.seen.clear();
     std::optional<Result<pipeline::Answered>> answered;
     Edge edge;
-    boost::asio::io_context io;
-    spawn(io.get_executor(), [&]() -> Task<void> {
+    spawn(io_.get_executor(), [&]() -> Task<void> {
         answered = co_await pipeline_->run(std::move(request), key, edge);
     });
     do {
-        io.poll();
-        io.restart();
+        io_.poll();
+        io_.restart();
     } while (!answered && clock_.advance());
     Played played;
     played.attempted = true;

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <boost/asio/io_context.hpp>
+
 #include "pipeline/pipeline.h"
 #include "scenarios/rehearsal.h"
 #include "world/clock.h"
@@ -27,11 +29,12 @@ public:
 private:
     explicit Stage(const Scenario& scenario);
 
+    boost::asio::io_context io_;  // what outlasts a request sleeps on it
     world::SimulatedClock clock_;
     world::MemoryStore store_{clock_};
     world::OpenMembers members_;
     world::Network network_{clock_};
-    world::Engine engine_{clock_};
+    std::vector<std::unique_ptr<world::Engine>> engines_;  // one for each target of this device
     Metrics metrics_;
     policy::PolicyEngine policy_;
     router::Options routing_;
@@ -42,7 +45,11 @@ private:
         world::Behaviour behaviour = world::Behaviour::answers;
         std::chrono::milliseconds takes{0};
         double sureness = 1;
+        std::vector<std::string> says;
+        std::size_t said = 0;
     };
+    std::string words_of(const std::string& target, std::string otherwise);
+    world::Engine& engine_of(const std::string& target);
     std::map<std::string, Playing> playing_;
     std::unique_ptr<annotate::Annotator> annotator_;
     std::vector<std::unique_ptr<targets::Target>> targets_;

@@ -55,6 +55,38 @@ Place make_place(Random& random, std::size_t number) {
     return place;
 }
 
+domain::Field any_field(Random& random) {
+    return static_cast<domain::Field>(random.below(domain::fields_count));
+}
+
+/// How answers of some places are doubted, and what some of this device are for: much is nobody's
+/// alone, so several are asked together.
+void make_doubts(Random& random, std::vector<Place>& places) {
+    for (Place& place : places) {
+        domain::TargetSpec& spec = place.spec;
+        if (random.chance(30)) {
+            spec.confidence_min = static_cast<double>(random.below(100)) / 100.0;
+            spec.measure.source = static_cast<domain::ConfidenceSource>(random.below(4));
+            spec.measure.samples = static_cast<std::uint32_t>(random.between(2, 3));
+            spec.measure.verifier = fmt::format("t{}", random.below(places.size()));
+        }
+        for (std::size_t i = spec.local ? random.below(9) : 0; i > 0; --i) {
+            domain::Specialist one;
+            one.field = any_field(random);
+            one.threshold = 0.4;
+            spec.specialists.push_back(std::move(one));
+        }
+    }
+}
+
+void make_haste(Random& random, router::Options& routing) {
+    routing.mixture_max = static_cast<std::uint32_t>(random.below(4));
+    routing.mixture_share_min = 0.2;
+    routing.hedge = random.chance(40);
+    routing.hedge_after = milliseconds(random.between(1, 60));
+    routing.hedge_paid = random.chance(50);
+}
+
 KeyOfWorld make_key(Random& random, std::size_t places) {
     KeyOfWorld key;
     key.text = fmt::format("molly-{}", random.word(40));
@@ -284,6 +316,7 @@ Setup make_setup(Random& random) {
     const std::size_t places = random.between(1, 5);
     for (std::size_t i = 0; i < places; ++i)
         setup.places.push_back(make_place(random, i));
+    make_doubts(random, setup.places);
     for (std::size_t i = random.between(1, 3); i > 0; --i)
         setup.keys.push_back(make_key(random, places));
     for (std::size_t i = random.below(3); i > 0; --i)
@@ -293,6 +326,7 @@ Setup make_setup(Random& random) {
     setup.routing.attempts_max = static_cast<std::uint32_t>(random.between(1, 4));
     setup.routing.failures_to_open = static_cast<std::uint32_t>(random.between(1, 3));
     setup.routing.open_for = milliseconds(100);
+    make_haste(random, setup.routing);
     for (std::size_t i = random.between(3, 8); i > 0; --i)
         setup.asks.push_back(make_ask(random, setup, setup.asks.size()));
     if (random.chance(8)) setup.store_refuses_percent = 20;

@@ -90,6 +90,7 @@ private:
     const Place& place_of(const std::string& id) const;
     Bound bound_now(const Ask& ask) const;
     Behaviour behave(const std::string& target);
+    double any_share();
     void violated(std::string what) { findings_.violations.push_back(std::move(what)); }
 
     Random random_;
@@ -134,7 +135,12 @@ void World::declare(const Planted& planted) {
     store_.refuses = [this] { return random_.chance(setup_.store_refuses_percent); };
     network_.delay = pause;
     network_.departures_count = [this] { return store_.departures.size(); };
-    network_.says = [](const net::OutboundRequest& request) { return echo(request); };
+    network_.says = [this](const std::string& /*target*/, const net::OutboundRequest& request) {
+        const bool verifies = request.body.find("The number:") != std::string::npos;
+        return verifies ? fmt::format("{}", random_.below(100)) : echo(request);
+    };
+    network_.sureness = [this](const std::string& /*target*/) { return any_share(); };
+    engine_.sureness = [this] { return any_share(); };
     network_.behaviour = [this](const std::string& target) { return behave(target); };
     engine_.delay = pause;
     engine_.behaviour = [this](const std::string&) { return behave("t0"); };
@@ -173,6 +179,11 @@ void World::build() {
 const Place& World::place_of(const std::string& id) const {
     return *std::find_if(setup_.places.begin(), setup_.places.end(),
                          [&](const Place& place) { return place.spec.id == id; });
+}
+
+/// A probability.
+double World::any_share() {
+    return static_cast<double>(random_.below(1001)) / 1000;
 }
 
 Behaviour World::behave(const std::string& target) {
@@ -314,15 +325,21 @@ void World::check_trace(const Course& course, const Trace& trace) {
     count(trace);
     check_departures(trace);
     check_restored(course, trace);
-    if (trace.attempts.size() > setup_.routing.attempts_max) violated(name + ": too many attempts");
+    std::size_t steps = 0;
     std::set<std::string> tried;
     for (const domain::Attempt& attempt : trace.attempts) {
-        if (!tried.insert(attempt.target).second) violated(name + ": a target was tried twice");
+        // More samples of a place, and who says what an answer is worth, are no steps of the plan.
+        const bool step =
+            attempt.cause != domain::Cause::sample && attempt.cause != domain::Cause::verification;
+        steps += step ? 1U : 0U;
+        if (step && !tried.insert(attempt.target).second)
+            violated(name + ": a target was tried twice");
         if (!may_be_at(course.bound, place_of(attempt.target)))
             violated(name + ": it was tried at " + attempt.target + ", outside its permit");
         const bool covered = scope.models.empty() || scope.models.front() == attempt.target;
         if (!covered) violated(name + ": its key does not cover " + attempt.target);
     }
+    if (steps > setup_.routing.attempts_max) violated(name + ": too many attempts");
     if (course.bound.must_refuse && trace.outcome != Outcome::refused &&
         trace.outcome != Outcome::cancelled) {
         violated(name + ": it declared what its key may not, and was not refused");
@@ -420,6 +437,8 @@ void World::count(const Trace& trace) {
     ++findings_.tally["traces"];
     ++findings_.tally[std::string(to_string(trace.outcome))];
     if (trace.attempts.size() > 1) ++findings_.tally["fallbacks"];
+    for (const domain::Attempt& attempt : trace.attempts)
+        ++findings_.tally[fmt::format("cause {}", to_string(attempt.cause))];
     for (const domain::Signal& signal : trace.signals) {
         if (signal.source == "conversation") ++findings_.tally["sticky"];
         if (signal.source.starts_with("rule:")) ++findings_.tally["rules"];

@@ -58,7 +58,7 @@ constexpr std::string_view whole_embedding =
 std::vector<std::string> Network::pieces_of(const std::string& target,
                                             const net::OutboundRequest& request) const {
     if (request.path.ends_with("/embeddings")) return {std::string(whole_embedding)};
-    const std::string words = says ? says(request) : "hello";
+    const std::string words = says ? says(target, request) : "hello";
     const bool tells = request.body.find("\"logprobs\":true") != std::string::npos;
     const auto sure = tells && sureness ? std::optional(sureness(target)) : std::nullopt;
     if (request.body.find("\"stream\":true") == std::string::npos)
@@ -152,11 +152,11 @@ Task<Result<void>> Engine::generate(const domain::Request& request, engine::Delt
     if (how != Behaviour::answers && how != Behaviour::dies_midway)
         co_return fail(ErrorCode::unavailable, "the engine is not there");
     domain::Delta word;
-    word.text = "hello";
+    word.text = says ? says() : "hello";
     if (request.sampling.logprobs && sureness) {
         const double sure = std::max(sureness(), 1e-9);
         word.logprobs.push_back(
-            {.token = "hello", .logprob = static_cast<float>(std::log(sure)), .top = {}});
+            {.token = word.text, .logprob = static_cast<float>(std::log(sure)), .top = {}});
     }
     CO_TRY_DO(co_await sink.write(word));
     if (how == Behaviour::dies_midway) co_return fail(ErrorCode::internal, "the engine stopped");

@@ -44,8 +44,8 @@ public:
     std::function<Behaviour(const std::string& target)> behaviour;
     std::function<Duration()> delay;                ///< before each step of an exchange
     std::function<std::size_t()> departures_count;  ///< committed so far
-    /// What it answers; without it, one word.
-    std::function<std::string(const net::OutboundRequest& request)> says;
+    /// What a target answers; without it, one word.
+    std::function<std::string(const std::string& target, const net::OutboundRequest& request)> says;
     std::function<Duration(const std::string& target)> slowness;  ///< before its reply
     /// Probability of each of its tokens, told where log-probabilities are asked for.
     std::function<double(const std::string& target)> sureness;
@@ -77,8 +77,9 @@ public:
 
     std::function<Behaviour(const std::string& target)> behaviour;
     std::function<Duration()> delay;
-    std::function<double()> sureness;  ///< probability of each of its tokens
-    std::uint32_t running_max = 0;     ///< the most that ran at once
+    std::function<double()> sureness;   ///< probability of each of its tokens
+    std::function<std::string()> says;  ///< what it answers; without it, one word
+    std::uint32_t running_max = 0;      ///< the most that ran at once
 
 private:
     SimulatedClock& clock_;

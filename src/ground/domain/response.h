@@ -87,6 +87,8 @@ public:
     /// The answer so far. Call once.
     Response take();
     bool empty() const noexcept { return text_.empty() && reasoning_.empty() && calls_.empty(); }
+    /// The text so far.
+    const std::string& text() const noexcept { return text_; }
 
 private:
     std::string text_;

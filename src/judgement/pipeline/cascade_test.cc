@@ -20,16 +20,6 @@ protected:
         confidence_min = 0;
         return target;
     }
-    std::string attempts() {
-        std::string out;
-        for (const domain::Attempt& line : trace().attempts) {
-            out += (out.empty() ? "" : ", ") + line.target + " " +
-                   (line.failed     ? std::string(to_string(*line.failed))
-                    : line.rejected ? "rejected"
-                                    : "answered");
-        }
-        return out;
-    }
 };
 
 TEST_F(CascadeTest, ASureAnswerIsToldAndNobodyElseIsAsked) {

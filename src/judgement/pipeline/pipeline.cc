@@ -15,6 +15,7 @@
 #include "pipeline/internal/placeholder_maps.h"
 #include "pipeline/internal/recognition.h"
 #include "pipeline/internal/record.h"
+#include "pipeline/internal/room.h"
 #include "seal/seal.h"
 
 namespace molly::pipeline {
@@ -36,23 +37,13 @@ std::vector<std::string> specialists_of(const targets::Target& target) {
     return names;
 }
 
-/// What a request costs at most when every answer that may be rejected is.
-struct Cascade {
-    std::uint32_t answers = 0;
-    domain::Money cost;
-};
-
-Cascade cascade_of(const router::Plan& plan) {
-    Cascade cascade;
-    std::optional<domain::Tier> reached;
-    for (const router::Plan::Step& step : plan.steps) {
-        if (reached && step.target->tier <= *reached) continue;
-        ++cascade.answers;
-        cascade.cost += step.cost;
-        reached = step.target->tier;
-        if (!(step.confidence_min > 0)) break;
-    }
-    return cascade;
+std::vector<std::shared_ptr<const domain::TargetSpec>> specs_of(
+    const std::vector<targets::Target*>& targets) {
+    std::vector<std::shared_ptr<const domain::TargetSpec>> specs;
+    specs.reserve(targets.size());
+    for (const targets::Target* target : targets)
+        specs.push_back(target->shared_spec());
+    return specs;
 }
 
 /// Says of the candidates that cost more than `room` that the key's budget has less left.
@@ -69,6 +60,7 @@ void leave_out(domain::Decision& decision, domain::Money room) {
 Pipeline::Pipeline(Parts parts, Options options)
     : parts_(std::move(parts)),
       options_(options),
+      roster_(specs_of(parts_.targets), parts_.estimates),
       fingerprinter_(fingerprint_key(parts_.conversation_key)),
       lowered_(std::make_unique<LoweredConversations>()),
       counts_(std::make_unique<Counts>(parts_.metrics)),
@@ -145,22 +137,32 @@ Result<Prepared> Pipeline::place(domain::Request request, domain::Trace& trace,
     // Confidence is read from them; a caller who did not ask for them gets none.
     if (measures_confidence_ && annotated.request.operation != domain::Operation::embed)
         annotated.request.sampling.logprobs = true;
-    const auto shares = shares_of(annotated.request);
     TRY(const router::Wanted wanted, router::resolve_model(model, names_, parts_.routing));
     TRY(policy::ClearedRequest cleared, rules->policy->clear(std::move(annotated)));
-    const std::string adapter =
-        wanted.adapter.empty() ? cleared.request().extensions.adapter : wanted.adapter;
-    auto planned = router::plan(cleared, wanted, views_for(cleared, adapter, *rules->policy),
-                                parts_.routing, trace.decision, parts_.estimates, shares);
-    if (!planned)
-        return fail(tell_adapters(std::move(planned).error(), adapter, cleared.request().caller));
-    router::Plan plan = *std::move(planned);
+    TRY(router::Plan plan, plan_for(cleared, wanted, *rules->policy, trace.decision));
     Prepared prepared;
     prepared.cleared = std::make_shared<const policy::ClearedRequest>(std::move(cleared));
     prepared.plan = std::move(plan);
     prepared.aliased = wanted.aliased;
     prepared.rules = rules;
     return prepared;
+}
+
+Result<router::Plan> Pipeline::plan_for(const policy::ClearedRequest& cleared,
+                                        const router::Wanted& wanted,
+                                        const policy::PolicyEngine& policy,
+                                        domain::Decision& explanation) const {
+    const auto shares = shares_of(cleared.request());
+    const std::string& adapter =
+        wanted.adapter.empty() ? cleared.request().extensions.adapter : wanted.adapter;
+    if (adapter.empty()) {
+        return router::plan(cleared, wanted, roster_, moment_for(cleared, policy), parts_.routing,
+                            explanation, shares);
+    }
+    auto planned = router::plan(cleared, wanted, views_for(cleared, adapter, policy),
+                                parts_.routing, explanation, parts_.estimates, shares);
+    if (planned) return planned;
+    return fail(tell_adapters(std::move(planned).error(), adapter, cleared.request().caller));
 }
 
 std::vector<router::SpecialistShare> Pipeline::shares_of(const domain::Request& request) const {
@@ -177,8 +179,8 @@ std::vector<router::SpecialistShare> Pipeline::shares_of(const domain::Request& 
     return out;
 }
 
-/// Room for the dearest answer; where answers may be rejected, for one on each tier, if the key has
-/// as much. A budget that has less keeps the steps that it has room for.
+/// Room for the dearest answer; where several may be asked for, for all of them, if the key has as
+/// much. A budget that has less keeps the steps that it has room for, one at a time.
 Result<void> Pipeline::reserve(Prepared& prepared, const members::Key& key,
                                domain::Trace& trace) const {
     const std::uint64_t tokens =
@@ -187,15 +189,15 @@ Result<void> Pipeline::reserve(Prepared& prepared, const members::Key& key,
     std::set<domain::Money> costs;
     for (const router::Plan::Step& step : steps)
         costs.insert(step.cost);
-    const Cascade cascade = cascade_of(prepared.plan);
-    if (cascade.answers > 1) {
-        auto room = parts_.members.reserve(key, tokens * cascade.answers,
-                                           std::max(*costs.rbegin(), cascade.cost));
+    const Room all = room_of(prepared.plan, trace.capability, parts_);
+    if (all.answers > 1) {
+        auto room =
+            parts_.members.reserve(key, tokens * all.answers, std::max(*costs.rbegin(), all.cost));
         if (room) {
             prepared.reservation = *std::move(room);
             return {};
         }
-        prepared.escalates = false;
+        prepared.several = false;
     }
     std::optional<Error> refused;
     for (auto cost = costs.rbegin(); cost != costs.rend(); ++cost) {
@@ -336,6 +338,31 @@ std::vector<router::TargetView> Pipeline::views_for(const policy::ClearedRequest
         }
     }
     return seen;
+}
+
+/// The same for a request that names no adapter: which of the declared ones are there.
+router::Moment Pipeline::moment_for(const policy::ClearedRequest& cleared,
+                                    const policy::PolicyEngine& policy) const {
+    using Serving = router::Moment::Serving;
+    router::Moment moment;
+    moment.targets.resize(parts_.targets.size());
+    for (std::size_t i = 0; i < parts_.targets.size(); ++i)
+        moment.targets[i].queue_depth = parts_.targets[i]->queue_depth();
+    parts_.health.look(roster_.targets(), moment.targets);
+    moment.pairs.reserve(roster_.pairs().size());
+    for (const router::Roster::Pair& pair : roster_.pairs()) {
+        if (pair.adapter.empty()) {
+            moment.pairs.push_back(Serving::yes);
+            continue;
+        }
+        const auto label = parts_.targets[pair.target]->adapter_label(pair.adapter);
+        const auto allowed =
+            label ? check_adapter(policy, cleared.annotated(), *label, roster_.spec_of(pair))
+                  : Result<void>();
+        if (!allowed) moment.denied[moment.pairs.size()] = allowed.error().message();
+        moment.pairs.push_back(!label ? Serving::no : !allowed ? Serving::denied : Serving::yes);
+    }
+    return moment;
 }
 
 std::vector<router::TargetView> Pipeline::views(const std::string& adapter) const {

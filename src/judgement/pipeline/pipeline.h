@@ -162,6 +162,11 @@ private:
     std::vector<router::TargetView> views_for(const policy::ClearedRequest& cleared,
                                               const std::string& adapter,
                                               const policy::PolicyEngine& policy) const;
+    router::Moment moment_for(const policy::ClearedRequest& cleared,
+                              const policy::PolicyEngine& policy) const;
+    Result<router::Plan> plan_for(const policy::ClearedRequest& cleared,
+                                  const router::Wanted& wanted, const policy::PolicyEngine& policy,
+                                  domain::Decision& explanation) const;
     std::vector<router::SpecialistShare> shares_of(const domain::Request& request) const;
     Result<void> reserve(Prepared& prepared, const members::Key& key, domain::Trace& trace) const;
     bool detects() const;
@@ -175,6 +180,7 @@ private:
     Parts parts_;
     Options options_;
     std::vector<std::string> names_;  // of the targets
+    router::Roster roster_;           // of the same
     bool measures_confidence_ = false;
     std::atomic<std::shared_ptr<const Rules>> rules_;
     annotate::Fingerprinter fingerprinter_;

@@ -71,13 +71,19 @@ Result<void> read_measure(const Line& line, const std::string& word, std::string
     return {};
 }
 
-/// `takes 8000`, `sure 0.4`, or a state: what a target does, not what it is declared to be.
+/// `takes 8000`, `sure 0.4`, `says one | another`, or a state: what a target does, not what it is
+/// declared to be.
 Result<bool> read_manner(const Line& line, std::string text, Manner& manner) {
     if (const auto known = states().find(text); known != states().end()) {
         manner.state = known->second;
         return true;
     }
     const std::string word = take_word(text);
+    if (word == "says") {
+        manner.says = split(text, '|');
+        if (manner.says->empty()) return fail(at_line(line.number, "say `says one | another`"));
+        return true;
+    }
     if (word != "takes" && word != "sure") return false;
     const auto number = number_from(text);
     if (!number || *number < 0 || (word == "sure" && *number > 1)) return no_number(line, text);
@@ -85,6 +91,26 @@ Result<bool> read_manner(const Line& line, std::string text, Manner& manner) {
     if (word == "takes")
         manner.takes = std::chrono::milliseconds(static_cast<std::int64_t>(*number));
     return true;
+}
+
+/// `judged by samples`, `judged by itself`, `judged by office`: how sure its answers are.
+Result<void> read_measurement(const Line& line, std::string text,
+                              domain::ConfidenceMeasure& measure) {
+    using domain::ConfidenceSource;
+    if (take_word(text) != "by" || text.empty())
+        return fail(at_line(line.number, "say `judged by samples`, `by itself` or `by TARGET`"));
+    std::string count = text;
+    if (take_word(count) == "samples") {
+        measure.source = ConfidenceSource::samples;
+        if (!count.empty()) measure.samples = count_from(count).value_or(0);
+        if (measure.samples < 2 || measure.samples > 16) return no_number(line, count);
+    } else if (text == "itself") {
+        measure.source = ConfidenceSource::stated;
+    } else {
+        measure.source = ConfidenceSource::verifier;
+        measure.verifier = text;
+    }
+    return {};
 }
 
 /// One property of a target: `T1`, `in IT`, `quality 0.7`, `down`.
@@ -103,6 +129,8 @@ Result<void> read_property(const Line& line, std::string text, DeclaredTarget& t
         spec.jurisdiction = text;
     } else if (word == "inside") {
         spec.boundaries.insert(text);
+    } else if (word == "judged") {
+        return read_measurement(line, text, spec.measure);
     } else if (word == "embeds") {
         spec.capabilities.embed = true;
     } else if (word == "uses" && text == "tools") {
@@ -281,6 +309,27 @@ Result<void> read_turn(const Line& line, std::string rest, Scenario& scenario) {
     return {};
 }
 
+/// `routing: mixture 2, hedge after 500, hedge paid`
+Result<void> read_routing(const Line& line, Scenario& scenario) {
+    router::Options& routing = scenario.routing;
+    for (std::string property : split(line.rest, ',')) {
+        const std::string word = take_word(property);
+        const std::string what = word == "hedge" ? take_word(property) : std::string();
+        const auto number = count_from(property);
+        if (word == "mixture" && number) {
+            routing.mixture_max = *number;
+        } else if (what == "after" && number) {
+            routing.hedge = true;
+            routing.hedge_after = std::chrono::milliseconds(*number);
+        } else if (what == "paid") {
+            routing.hedge_paid = true;
+        } else {
+            return fail(at_line(line.number, "routing has no property `" + word + "`"));
+        }
+    }
+    return {};
+}
+
 Result<void> read_alias(const Line& line, const std::string& name, Scenario& scenario) {
     scenario.routing.aliases[name] = line.rest;
     return {};
@@ -302,6 +351,8 @@ Result<void> read_block(const Block& block, Scenario& scenario) {
         return read_label_rule(line, rest, scenario);
     } else if (word == "policy") {
         return read_policy_rule(line, rest, scenario);
+    } else if (word == "routing") {
+        return read_routing(line, scenario);
     } else if (word == "alias") {
         return read_alias(line, rest, scenario);
     } else if (word == "now") {

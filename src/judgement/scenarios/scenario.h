@@ -39,11 +39,13 @@ struct Manner {
     std::optional<State> state;
     std::optional<std::chrono::milliseconds> takes;  ///< before its first word
     std::optional<double> sureness;                  ///< probability of each of its tokens
+    std::optional<std::vector<std::string>> says;    ///< its answers, in turn
 };
 
 struct DeclaredTarget {
     domain::TargetSpec spec;
-    Manner manner{.state = State::up, .takes = std::nullopt, .sureness = std::nullopt};
+    Manner manner{
+        .state = State::up, .takes = std::nullopt, .sureness = std::nullopt, .says = std::nullopt};
 };
 
 /// What happens, in order: a request with what is expected of it, or a change of the world.

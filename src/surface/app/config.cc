@@ -213,6 +213,10 @@ void read_policy(Reader in, policy::Options& policy) {
 void read_routing(Reader in, router::Options& routing) {
     in.read_word("mode", routing.mode, domain::mode_from, "balanced, quality, fast, cheap");
     in.read("attempts_max", routing.attempts_max, 1, 32);
+    in.read("mixture_max", routing.mixture_max, 0, 8);
+    in.read("hedge", routing.hedge);
+    in.read("hedge_after_ms", routing.hedge_after, 60'000);
+    in.read("hedge_paid", routing.hedge_paid);
     in.read("failures_to_open", routing.failures_to_open, 1, 100);
     in.read("open_for_ms", routing.open_for, hour_ms);
     in.read("latency_reference_ms", routing.latency_reference, hour_ms);
@@ -292,7 +296,7 @@ void check_target(Reader& in, const domain::TargetSpec& spec, const Config& conf
         in.fault("name", fmt::format("\"{}\" is declared twice", spec.id),
                  fmt::format("\"{}\" è dichiarato due volte", spec.id));
     }
-    check_confidence(in, spec.confidence_min, spec);
+    check_confidence(in, spec.confidence_min, spec.measure, spec);
     if (!in.has("tier")) {
         in.fault("tier", "say who controls it: T1 (this network), T2 (yours, remote), T3",
                  "indicare chi lo controlla: T1 (questa rete), T2 (tuo, remoto), T3");
@@ -330,7 +334,7 @@ void read_target(Reader in, Config& config) {
     in.read_price("price_answer", spec->prices.per_answer_token);
     read_capabilities(in, spec->capabilities);
     in.read("quality", spec->quality, 0, 1);
-    in.read("confidence_min", spec->confidence_min, 0, 1);
+    read_confidence(in, spec->confidence_min, spec->measure);
     in.read("first_token_ms", spec->first_token, hour_ms);
     in.read("tokens_per_second", spec->tokens_per_second, 0.01, 1e6);
     in.read("connect_timeout_ms", spec->connect_timeout, 600'000);
@@ -385,6 +389,7 @@ void read_root(Reader in, Config& config) {
     for (Reader& target : in.list("target"))
         read_target(target, config);
     read_specialists(in, config);
+    check_verifiers(in, config);
     config.labels.detect.outside =
         std::any_of(config.targets.begin(), config.targets.end(),
                     [](const auto& target) { return target->tier == domain::Tier::t3; });

@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "app/config_specialists.h"
+
 namespace molly::app {
 namespace {
 
@@ -43,7 +45,7 @@ void read_engine(Reader in, LocalEngine& engine) {
         together ? engine::AdapterRoute::automatic : engine::AdapterRoute::one_at_a_time;
     read_speculation(in, engine);
     in.read("quality", engine.target.quality, 0, 1);
-    in.read("confidence_min", engine.target.confidence_min, 0, 1);
+    read_confidence(in, engine.target.confidence_min, engine.target.measure);
     in.read("jurisdiction", engine.target.jurisdiction);
     std::vector<std::string> boundaries;
     in.read("boundaries", boundaries);

@@ -32,7 +32,7 @@ Declared read_one(Reader& in) {
     in.read("threshold", one.threshold, 0, 1);
     in.read("prompt_tokens_max", one.prompt_tokens_max, 0, 1LL << 30U);
     in.read("difficulty_max", one.difficulty_max, 0, 1);
-    in.read("confidence_min", one.confidence_min, 0, 1);
+    read_confidence(in, one.confidence_min, one.measure);
     in.read("prompts", out.prompts);
     in.read("share_min", out.share_min, 0, 1);
     if (!in.has("domain")) {
@@ -67,7 +67,7 @@ void attach(Reader& in, Declared declared, Config& config) {
                  fmt::format("nessuna destinazione si chiama \"{}\"", declared.target));
         return;
     }
-    check_confidence(in, declared.specialist.confidence_min, *spec);
+    check_confidence(in, declared.specialist.confidence_min, declared.specialist.measure, *spec);
     const auto twice = [&](const domain::Specialist& other) {
         return other.adapter == declared.specialist.adapter &&
                other.field == declared.specialist.field;
@@ -93,12 +93,57 @@ void attach(Reader& in, Declared declared, Config& config) {
 
 }  // namespace
 
-void check_confidence(Reader& in, double confidence_min, const domain::TargetSpec& target) {
+void read_confidence(Reader& in, double& confidence_min, domain::ConfidenceMeasure& measure) {
+    in.read("confidence_min", confidence_min, 0, 1);
+    in.read_word("confidence_from", measure.source, domain::confidence_source_from,
+                 "logprobs, samples, verifier, stated");
+    in.read("confidence_samples", measure.samples, 2, 16);
+    in.read("verifier", measure.verifier);
+    const bool verified = measure.source == domain::ConfidenceSource::verifier;
+    if (verified && measure.verifier.empty()) {
+        in.fault("verifier", "say which target verifies the answers",
+                 "indicare quale destinazione verifica le risposte");
+    }
+    if (!verified && !measure.verifier.empty()) {
+        in.fault("confidence_from", "a verifier is asked where this is \"verifier\"",
+                 "un verificatore si interroga dove questo è \"verifier\"");
+    }
+}
+
+void check_confidence(Reader& in, double confidence_min, const domain::ConfidenceMeasure& measure,
+                      const domain::TargetSpec& target) {
     // The engine in this process tells them always.
-    if (!(confidence_min > 0) || target.local || target.capabilities.logprobs) return;
+    if (!(confidence_min > 0) || target.local || target.capabilities.logprobs ||
+        measure.source != domain::ConfidenceSource::logprobs)
+        return;
     in.fault("confidence_min",
-             "confidence is read from log-probabilities: the target's capabilities need logprobs",
-             "la sicurezza si legge dalle log-probabilità: fra le capabilities serve logprobs");
+             "confidence is read from log-probabilities: the target's capabilities need logprobs; "
+             "or measure it otherwise with confidence_from",
+             "la sicurezza si legge dalle log-probabilità: fra le capabilities serve logprobs; "
+             "oppure misurarla altrimenti con confidence_from");
+}
+
+void check_verifiers(Reader& root, const Config& config) {
+    std::vector<std::string> names;
+    if (config.engine.enabled) names.push_back(config.engine.target.id);
+    for (const auto& target : config.targets)
+        names.push_back(target->id);
+    const auto check = [&](const domain::ConfidenceMeasure& measure) {
+        if (measure.verifier.empty() || measure.source != domain::ConfidenceSource::verifier)
+            return;
+        const auto wanted = router::resolve_model(measure.verifier, names, router::Options{});
+        if (wanted && !wanted->target.empty() && !wanted->aliased) return;
+        root.fault("verifier", fmt::format("no target is called \"{}\"", measure.verifier),
+                   fmt::format("nessuna destinazione si chiama \"{}\"", measure.verifier));
+    };
+    const auto check_all = [&](const domain::TargetSpec& spec) {
+        check(spec.measure);
+        for (const domain::Specialist& one : spec.specialists)
+            check(one.measure);
+    };
+    if (config.engine.enabled) check_all(config.engine.target);
+    for (const auto& target : config.targets)
+        check_all(*target);
 }
 
 void read_specialists(Reader& root, Config& config) {

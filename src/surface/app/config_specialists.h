@@ -5,8 +5,15 @@
 
 namespace molly::app {
 
-/// Whether this target can be asked how sure it is.
-void check_confidence(Reader& in, double confidence_min, const domain::TargetSpec& target);
+/// Reads `confidence_min` and how confidence is measured.
+void read_confidence(Reader& in, double& confidence_min, domain::ConfidenceMeasure& measure);
+
+/// Whether answers of this target can be measured so.
+void check_confidence(Reader& in, double confidence_min, const domain::ConfidenceMeasure& measure,
+                      const domain::TargetSpec& target);
+
+/// Whether every verifier that was named is there, once all targets have been read.
+void check_verifiers(Reader& root, const Config& config);
 
 /// Reads every `[[specialist]]` of `root` into its target, which has been read before.
 void read_specialists(Reader& root, Config& config);

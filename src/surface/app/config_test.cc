@@ -226,5 +226,33 @@ TEST(Config, faults_of_specialists_name_their_option) {
               "no fault");
 }
 
+TEST(Config, confidence_is_measured_as_declared) {
+    const auto fault = [](std::string_view rest) {
+        return fault_of(fmt::format("{}confidence_min = 0.5\n{}", office, rest));
+    };
+    // What is measured otherwise needs no log-probabilities.
+    EXPECT_EQ(fault("confidence_from = \"stated\""), "no fault");
+    EXPECT_EQ(fault("confidence_from = \"verifier\"\nverifier = \"local\""), "no fault");
+    EXPECT_EQ(fault("confidence_from = \"verifier\"\nverifier = \"local/judge\""), "no fault");
+    EXPECT_THAT(fault("confidence_from = \"verifier\"\nverifier = \"nobody\""),
+                HasSubstr("no target is called \"nobody\""));
+    EXPECT_THAT(fault("confidence_from = \"verifier\""), HasSubstr("which target"));
+    EXPECT_THAT(fault("confidence_from = \"stated\"\nverifier = \"local\""),
+                HasSubstr("confidence_from"));
+    EXPECT_THAT(fault("confidence_from = \"stars\""), HasSubstr("one of"));
+    EXPECT_THAT(fault("confidence_from = \"samples\"\nconfidence_samples = 1"),
+                HasSubstr("confidence_samples"));
+    const auto config = parse_config(
+        "[engine]\nconfidence_min = 0.5\nconfidence_from = \"samples\"\nconfidence_samples = 5\n"
+        "[routing]\nmixture_max = 0\nhedge = true\nhedge_after_ms = 700\n",
+        "test.toml");
+    ASSERT_TRUE(config) << config.error().message();
+    EXPECT_EQ(config->engine.target.measure.source, domain::ConfidenceSource::samples);
+    EXPECT_EQ(config->engine.target.measure.samples, 5U);
+    EXPECT_EQ(config->routing.mixture_max, 0U);
+    EXPECT_EQ(config->routing.hedge_after, std::chrono::milliseconds(700));
+    EXPECT_FALSE(config->routing.hedge_paid);
+}
+
 }  // namespace
 }  // namespace molly::app

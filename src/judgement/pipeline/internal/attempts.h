@@ -1,31 +1,17 @@
 #pragma once
-// Tries the steps of one plan in order. Lives on one coroutine.
+// Tries the steps of one plan: one after the other, several at once, or one against another. Lives
+// on one coroutine.
+#include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "domain/trace.h"
-#include "pipeline/internal/relay.h"
+#include "pipeline/internal/attempt.h"
+#include "pipeline/internal/prepared.h"
 #include "pipeline/pipeline.h"
 
 namespace molly::pipeline {
-
-class PlaceholderMaps;
-
-/// A request that may be attempted: cleared, planned, with room reserved in its key's limits.
-struct Prepared {
-    std::shared_ptr<const policy::ClearedRequest> cleared;
-    router::Plan plan;
-    bool aliased = false;
-    bool escalates = true;               ///< the key's limits have room for more than one answer
-    std::shared_ptr<const Rules> rules;  ///< by which it was cleared
-    std::unique_ptr<members::Reservation> reservation;
-};
-
-/// What the edge was told, and the answer that went with it.
-struct Outcome {
-    Served served;
-    domain::Response response;
-};
 
 class Attempts {
 public:
@@ -50,46 +36,60 @@ public:
 
 private:
     using Step = router::Plan::Step;
+    using Tried = std::unique_ptr<Attempt>;
     /// An answer that is held back, because another tier may do better.
     struct Held {
-        std::unique_ptr<Relay> relay;
+        Tried attempt;
         Outcome outcome;
         double worth = 0;
-        std::size_t line = 0;                  // in the trace
         domain::Tier tier = domain::Tier::t0;  // the highest that was asked in vain
     };
+    struct Race;
+    struct Runner;
 
-    Step exact(const Step& planned) const;
-    Task<Result<std::optional<Outcome>>> attempt(const Step& planned, bool may_reject);
-    Result<domain::Label> label_of(const Step& step) const;
-    Task<Result<domain::Response>> dispatch(const Step& step, Relay& relay,
-                                            targets::Report& report);
-    Task<Result<domain::Response>> dispatch_outside(policy::Dispatch leave, targets::Target& target,
-                                                    Relay& relay, targets::Report& report);
-    Task<Result<void>> depart(const domain::TargetSpec& target);
+    // attempts.cc: one step after the other.
+    bool is_next(std::size_t at);
+    Task<Result<std::optional<Outcome>>> follow(std::size_t at);
+    Task<Result<std::optional<Outcome>>> conclude(Tried attempt, std::optional<double> sureness,
+                                                  bool may_reject);
+    Task<Result<void>> tell(Attempt& attempt);
+    void fell(const Attempt& attempt);
+    void hold(Tried attempt, double worth);
+    Task<Result<Outcome>> settle();
     Result<void> still_wanted() const;
-    bool affordable(const Step& step, domain::Money more) const;
+    bool affordable(domain::Money cost, domain::Money more) const;
     bool in_time(const Step& step, std::chrono::milliseconds after) const;
     bool measures(const Step& step) const noexcept;
-    bool escalates_beyond(std::size_t at) const;
-    std::optional<double> confidence_in(const Step& step, const Relay& relay) const;
+    bool rises_above(const Step& step, std::size_t from, domain::Money pending) const;
     double worth_of(const Step& step, double sureness) const;
-    void hold(std::unique_ptr<Relay> relay, Outcome outcome, double worth, domain::Tier tier);
-    Task<Result<Outcome>> settle();
-    domain::Attempt line_of(const Step& step) const;
-    void close(const Step& step, const targets::Report& report, const Relay& relay,
-               MonoTime started, const Result<domain::Response>& answered);
 
-    const Parts& parts_;
+    // confidence.cc: how sure may one be of an answer?
+    Task<std::optional<double>> sureness_of(const Attempt& attempt, bool may_reject);
+    bool samples(const Step& step) const;
+    Task<Result<std::optional<Outcome>>> sample(std::size_t at);
+    Task<std::optional<double>> verify(const Attempt& judged);
+    std::optional<Step> verifier_of(const Attempt& judged) const;
+    std::shared_ptr<const policy::ClearedRequest> question_about(const Attempt& judged) const;
+    using Change = std::function<void(domain::Request&)>;
+    std::shared_ptr<const policy::ClearedRequest> variant(const Change& change) const;
+
+    // together.cc: several at once.
+    Task<Result<std::optional<Outcome>>> mix();
+    std::optional<std::size_t> rival_of(std::size_t at) const;
+    std::optional<std::chrono::milliseconds> patience_with(const Step& step) const;
+    Task<Result<std::optional<Outcome>>> race(std::size_t at, std::size_t rival);
+    Task<void> run_race(const std::shared_ptr<Race>& race, std::size_t at, std::size_t rival);
+    void start(const std::shared_ptr<Race>& race, std::size_t number, const Step& step);
+    void note_loser(const Attempt& loser);
+
+    Venture venture_;
     const Prepared& prepared_;
     const domain::Request& request_;
-    PlaceholderMaps& maps_;
-    AnswerSink& sink_;
-    domain::Trace& trace_;
-    MonoTime started_;
     std::optional<Held> held_;
+    std::vector<bool> used_;  // steps that raced already
+    Error last_;
     bool begun_ = false;
-    bool last_word_ = false;  // whatever the last attempt said, no other may follow
+    bool over_ = false;  // no other attempt may follow
 };
 
 }  // namespace molly::pipeline

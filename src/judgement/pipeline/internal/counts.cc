@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/internal/record.h"
+
 namespace molly::pipeline {
 namespace {
 
@@ -44,8 +46,7 @@ Counts::Counts(Metrics& metrics)
           metrics.counter("molly_tokens_total", "Tokens of all attempts.", "kind=\"answer\"")) {}
 
 void Counts::ended(const domain::Trace& trace, const Error* error) {
-    const std::string_view tier =
-        trace.target.empty() ? "none" : to_string(trace.attempts.back().tier);
+    const std::string_view tier = trace.target.empty() ? "none" : to_string(serving(trace).tier);
     metrics_
         .counter("molly_requests_total", "Requests that have ended.",
                  fmt::format("outcome=\"{}\",tier=\"{}\",dialect=\"{}\"", to_string(trace.outcome),
@@ -58,8 +59,9 @@ void Counts::ended(const domain::Trace& trace, const Error* error) {
         answer_tokens_.add(attempt.usage.answer_tokens);
         metrics_
             .counter("molly_attempts_total", "Attempts at targets.",
-                     fmt::format("tier=\"{}\",result=\"{}\"", to_string(attempt.tier),
-                                 attempt.failed ? to_string(*attempt.failed) : "answered"))
+                     fmt::format("tier=\"{}\",result=\"{}\",cause=\"{}\"", to_string(attempt.tier),
+                                 attempt.failed ? to_string(*attempt.failed) : "answered",
+                                 to_string(attempt.cause)))
             .add();
         for (const auto& [kind, count] : attempt.redactions) {
             metrics_

@@ -25,6 +25,8 @@ protected:
         spec->endpoint.host = "10.0.0.7";
         spec->prices.per_answer_token = price;
         spec->confidence_min = confidence_min;
+        spec->measure = measure;
+        spec->specialists = specialists;
         spec->capabilities.logprobs = confidence_min > 0;
         spec->capabilities.embed = true;
         owned_.push_back(std::make_unique<ScriptedTarget>(std::move(spec), store));
@@ -75,6 +77,20 @@ protected:
     }
 
     const domain::Trace& trace() { return store.appended.back(); }
+    /// `home answered, sample home rejected`
+    std::string attempts() {
+        std::string out;
+        for (const domain::Attempt& line : trace().attempts) {
+            const bool step = line.cause == domain::Cause::step;
+            out += (out.empty() ? "" : ", ") +
+                   (step ? std::string() : std::string(to_string(line.cause)) + " ") + line.target +
+                   (line.adapter.empty() ? "" : "/" + line.adapter) + " " +
+                   (line.failed     ? std::string(to_string(*line.failed))
+                    : line.rejected ? "rejected"
+                                    : "answered");
+        }
+        return out;
+    }
 
     StoppedClock clock;
     MemoryStore store;
@@ -87,7 +103,9 @@ protected:
     members::Key key;
     Edge edge;
     domain::Money price;
-    double confidence_min = 0;  ///< of the targets that are added from now on
+    double confidence_min = 0;                    ///< of the targets that are added from now on
+    domain::ConfidenceMeasure measure;            ///< likewise
+    std::vector<domain::Specialist> specialists;  ///< likewise
     std::unique_ptr<router::Estimates> estimates;
     std::unique_ptr<router::Confidences> confidences;
     std::string jurisdiction;  ///< of targets that are added from now on

@@ -22,10 +22,16 @@ Outcome outcome_of(const domain::Trace& trace, const Error& error, bool begun) n
 
 /// The line of the attempt whose answer, or beginning of one, the caller has.
 const domain::Attempt& serving(const domain::Trace& trace) noexcept {
-    const auto good =
-        std::find_if(trace.attempts.rbegin(), trace.attempts.rend(),
-                     [](const domain::Attempt& one) { return !one.failed && !one.rejected; });
-    return good == trace.attempts.rend() ? trace.attempts.back() : *good;
+    const auto last = [&](bool failed) {
+        return std::find_if(trace.attempts.rbegin(), trace.attempts.rend(),
+                            [&](const domain::Attempt& one) {
+                                return one.failed.has_value() == failed && !one.rejected &&
+                                       one.cause != domain::Cause::verification;
+                            });
+    };
+    if (const auto good = last(false); good != trace.attempts.rend()) return *good;
+    const auto bad = last(true);
+    return bad == trace.attempts.rend() ? trace.attempts.back() : *bad;
 }
 
 domain::Trace begin_trace(const domain::Request& request, WallTime now) {
@@ -45,7 +51,7 @@ domain::Trace begin_trace(const domain::Request& request, WallTime now) {
 void note_outcome(domain::Trace& trace, const Error* error, bool begun) {
     const bool served = error == nullptr || begun;
     if (served) {
-        const domain::Attempt& line = error == nullptr ? serving(trace) : trace.attempts.back();
+        const domain::Attempt& line = serving(trace);
         trace.target = line.target;
         trace.adapter = line.adapter;
     }
@@ -63,8 +69,7 @@ void add_up(domain::Trace& trace) {
     for (const domain::Attempt& attempt : trace.attempts)
         trace.cost += attempt.cost;
     if (trace.target.empty()) return;
-    const bool answered = trace.outcome == Outcome::answered;
-    const domain::Attempt& line = answered ? serving(trace) : trace.attempts.back();
+    const domain::Attempt& line = serving(trace);
     trace.usage = line.usage;
     if (trace.first_token.count() > 0) return;  // it was held back, and told all at once
     for (const domain::Attempt& attempt : trace.attempts) {

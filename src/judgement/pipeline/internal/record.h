@@ -8,7 +8,8 @@ namespace molly::pipeline {
 /// What is known before anything was decided.
 domain::Trace begin_trace(const domain::Request& request, WallTime now);
 
-/// The attempt whose answer the caller has: neither failed nor rejected, else the last one.
+/// The attempt whose answer the caller has, or the beginning of one: neither failed nor rejected,
+/// else the last that failed.
 const domain::Attempt& serving(const domain::Trace& trace) noexcept;
 
 /// How it ended; `error` is null when it was answered, `begun` says that the edge had begun.

@@ -66,7 +66,11 @@ Task<Result<void>> Relay::take(const domain::Delta& delta) {
     if (delta.usage) reported_ = delta.usage;
     builder_.add(delta);
     bytes_ += bytes_of(delta);
-    if (!first_at_ && !silent(delta)) first_at_ = clock_.now();
+    if (!first_at_ && !silent(delta)) {
+        if (manner_.may_speak && !manner_.may_speak())
+            co_return fail(ErrorCode::cancelled, "another answer was quicker");
+        first_at_ = clock_.now();
+    }
     if (!manner_.stream || !first_at_) co_return Result<void>();
     if (manner_.release == Release::on_word) {
         held_.push_back(delta);

@@ -1,6 +1,8 @@
 #pragma once
 // Stands between a target and the edge during one attempt. Lives on one coroutine.
+#include <functional>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -25,6 +27,8 @@ public:
         Release release = Release::at_once;
         bool measures = false;        ///< confidence in the answer is asked for
         bool hides_logprobs = false;  ///< the caller did not ask for them
+        /// Asked once, at the first word, whether it may be said; empty: it may.
+        std::function<bool()> may_speak = {};
     };
     Relay(AnswerSink& edge, Served served, Clock& clock, Manner manner)
         : edge_(edge), served_(std::move(served)), clock_(clock), manner_(manner) {}
@@ -40,7 +44,11 @@ public:
     const std::vector<domain::TokenLogprob>& logprobs() const noexcept { return logprobs_; }
     /// Whether anything was said.
     bool empty() const noexcept { return builder_.empty(); }
+    /// What was said so far.
+    const std::string& text() const noexcept { return builder_.text(); }
 
+    /// Whether the edge hears of it only once it is the one.
+    bool withholds() const noexcept { return manner_.release == Release::on_word; }
     /// Whether the edge has heard of this answer.
     bool begun() const noexcept { return begun_; }
     /// Whether it was the edge that broke off.
@@ -49,7 +57,7 @@ public:
     std::optional<MonoTime> first_at() const noexcept { return first_at_; }
     /// Tokens so far: as the target counts them, else estimated from the bytes.
     domain::Usage usage(std::uint32_t prompt_tokens) const noexcept;
-    Served take_served() { return std::move(served_); }
+    const Served& served() const noexcept { return served_; }
     domain::Response take_response() { return builder_.take(); }
 
 private:

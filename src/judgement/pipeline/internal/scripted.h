@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "base/coroutine.h"
+#include "base/promise.h"
 #include "pipeline/pipeline.h"
 
 namespace molly::pipeline::scripted {
@@ -170,6 +171,7 @@ private:
 
 /// One answer of a scripted target.
 struct Script {
+    std::shared_ptr<Promise<bool>> waits;  ///< nothing is said before that is set; null: at once
     std::vector<Delta> deltas;
     std::optional<Error> error;
     targets::Report report;
@@ -195,6 +197,7 @@ public:
 
     std::deque<Script> scripts;  // the last one stays
     std::function<void()> on_attempt;
+    std::function<void()> on_given_up;                    ///< while an attempt waits
     std::map<std::string, std::string> versions;          // of adapters, by name and by themselves
     std::map<std::string, domain::Label> adapter_labels;  // by version
     int attempts = 0;
@@ -223,6 +226,10 @@ private:
         const Script script = scripts.front();
         if (scripts.size() > 1) scripts.pop_front();
         report = script.report;
+        const CancelSubscription given_up(request.cancellation, on_given_up ? on_given_up : [] {});
+        if (script.waits) co_await script.waits->wait();
+        if (request.cancellation && request.cancellation->cancelled() && script.waits)
+            co_return fail(ErrorCode::cancelled, "given up");
         for (const Delta& delta : script.deltas)
             CO_TRY_DO(co_await sink.write(delta));
         if (script.error) co_return fail(*script.error);
