@@ -1,7 +1,7 @@
 // The engine alone, without HTTP, beside what the machine can do.
 //
-//   bench_engine FOLDER TRAINED.gguf [ROUNDS [TOKENS]]   (FOLDER: base.gguf and adapter-NN.gguf, as
-//   make_models writes)
+//   bench_engine FOLDER [ROUNDS [TOKENS]]      (base.gguf and adapter-NN.gguf, as make_models
+//   writes)
 //
 // Tokens per second are those of all requests of a batch, from the first answer's first token to
 // the last one's end, so that reading the prompts does not count. Every round runs every case, so
@@ -72,7 +72,6 @@ struct Batch {
     std::uint32_t prompt_words = 24;
     std::uint32_t tokens = 64;
     bool every_other = false;  // the others end at once, so that their places lie between
-    std::string text{};        // the prompt; empty: words
     float temperature = 0;
 };
 
@@ -83,7 +82,6 @@ molly::domain::Request request_of(const Batch& batch, std::uint32_t number) {
     std::string text = fmt::format("{} ", number);
     for (std::uint32_t i = 0; i < batch.prompt_words; ++i)
         text += fmt::format("word{} ", (number * 7919 + i * 104729) % 997);
-    if (!batch.text.empty()) text = batch.text;
     request.prompt = molly::domain::Content(std::move(text));
     request.sampling.temperature = batch.temperature;
     request.sampling.seed = number;
@@ -177,43 +175,30 @@ Drafted measure_drafts(const fs::path& model, const Batch& batch, std::uint32_t 
                         static_cast<double>(std::max<std::uint64_t>(1, state.drafted))};
 }
 
-/// A text to go on with: a page twice, and its beginning.
-std::string copied_page() {
-    const std::string page =
-        "La casa sul mare era bianca e vuota. Nessuno apriva le finestre da molti anni, e il "
-        "giardino era pieno di erba alta. Una mattina arrivò una donna con due valigie, chiese le "
-        "chiavi al notaio del paese e si fermò per tutta l'estate. Diceva che cercava il silenzio, "
-        "e che il mare le bastava.\n";
-    return page + page + page.substr(0, page.size() / 4);
-}
-
-/// Members of the JSON line.
-std::string draft_figures(const fs::path& base, const fs::path& trained, std::uint32_t threads,
-                          int rounds, std::uint32_t tokens) {
-    // Noise repeats itself at temperature 0, which is the best that drafts can hope for, and never
-    // at temperature 1, where they can only be in the way.
-    const auto repeats = measure_drafts(base, {.tokens = tokens}, threads, rounds);
+/// Members of the JSON line. Noise repeats itself at temperature 0, as a copied page would: the
+/// best that drafts can hope for. It never does at temperature 1, where they can only be in the
+/// way.
+std::string draft_figures(const fs::path& base, std::uint32_t threads, int rounds,
+                          std::uint32_t tokens) {
+    const auto one = measure_drafts(base, {.tokens = tokens}, threads, rounds);
+    const auto four = measure_drafts(base, {.requests = 4, .tokens = tokens}, threads, rounds);
     const auto noise = measure_drafts(base, {.tokens = tokens, .temperature = 1}, threads, rounds);
-    const auto copies = measure_drafts(trained, {.tokens = 96, .text = copied_page()}, 1, rounds);
-    const auto copies_8 =
-        measure_drafts(trained, {.requests = 8, .tokens = 96, .text = copied_page()}, 1, rounds);
     return fmt::format(
-        "\"speculation_repeats\":{:.3f},\"speculation_noise\":{:.3f},"
-        "\"speculation_copies\":{:.3f},\"speculation_copies_b8\":{:.3f},"
-        "\"accepted_copies\":{:.3f}",
-        repeats.ratio, noise.ratio, copies.ratio, copies_8.ratio, copies.accepted);
+        "\"speculation_repeats\":{:.3f},\"speculation_repeats_b4\":{:.3f},"
+        "\"speculation_noise\":{:.3f},\"accepted_repeats\":{:.3f}",
+        one.ratio, four.ratio, noise.ratio, one.accepted);
 }
 
 }  // namespace
 
 int main(int count, char** words) {
-    if (count < 3) {
-        fmt::print(stderr, "usage: bench_engine FOLDER TRAINED.gguf [ROUNDS [TOKENS]]\n");
+    if (count < 2) {
+        fmt::print(stderr, "usage: bench_engine FOLDER [ROUNDS [TOKENS]]\n");
         return 2;
     }
     const fs::path folder = words[1];
-    const int rounds = count > 3 ? std::atoi(words[3]) : 3;
-    const auto tokens = static_cast<std::uint32_t>(count > 4 ? std::atoi(words[4]) : 64);
+    const int rounds = count > 2 ? std::atoi(words[2]) : 3;
+    const auto tokens = static_cast<std::uint32_t>(count > 3 ? std::atoi(words[3]) : 64);
     const char* wanted = std::getenv("MOLLY_BENCH_THREADS");
     const auto threads = wanted != nullptr ? static_cast<std::uint32_t>(std::atoi(wanted))
                                            : std::max(1U, std::thread::hardware_concurrency());
@@ -255,7 +240,7 @@ int main(int count, char** words) {
     const auto speed = [&](std::size_t which) {
         return middle(which, &Measured::tokens_per_second);
     };
-    const std::string drafts = draft_figures(base, words[2], threads, rounds, tokens);
+    const std::string drafts = draft_figures(base, threads, rounds, tokens);
     const molly::engine::Description& model = engine->describe();
     // Every weight is read once for a step; every weight is multiplied once for a token.
     const double bytes = static_cast<double>(model.file_bytes);

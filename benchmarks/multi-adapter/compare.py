@@ -90,7 +90,7 @@ class Molly:
         scratch = scratch / str(port)
         scratch.mkdir()
         config = scratch / 'molly.toml'
-        config.write_text(f'[engine]\ncontext_tokens_max = 1024\nthreads = {threads()}\nadapters_together = {str(together).lower()}\n')
+        config.write_text(f'[engine]\nspeculation = "off"\ncontext_tokens_max = 1024\nthreads = {threads()}\nadapters_together = {str(together).lower()}\n')
         arguments = ['--config', str(config), '--data', str(scratch / 'data')]
         base = str(folder / 'base.gguf')
         for index in range(8):
