@@ -153,14 +153,15 @@ Result<router::Plan> Pipeline::plan_for(const policy::ClearedRequest& cleared,
                                         const policy::PolicyEngine& policy,
                                         domain::Decision& explanation) const {
     const auto shares = shares_of(cleared.request());
+    const auto expected = expected_of(cleared.request());
     const std::string& adapter =
         wanted.adapter.empty() ? cleared.request().extensions.adapter : wanted.adapter;
     if (adapter.empty()) {
         return router::plan(cleared, wanted, roster_, moment_for(cleared, policy), parts_.routing,
-                            explanation, shares);
+                            explanation, shares, expected);
     }
     auto planned = router::plan(cleared, wanted, views_for(cleared, adapter, policy),
-                                parts_.routing, explanation, parts_.estimates, shares);
+                                parts_.routing, explanation, parts_.estimates, shares, expected);
     if (planned) return planned;
     return fail(tell_adapters(std::move(planned).error(), adapter, cleared.request().caller));
 }
@@ -175,6 +176,19 @@ std::vector<router::SpecialistShare> Pipeline::shares_of(const domain::Request& 
                        .adapter = one.adapter,
                        .share = shares[i],
                        .least = one.share_min});
+    }
+    return out;
+}
+
+std::vector<router::Expectation> Pipeline::expected_of(const domain::Request& request) const {
+    std::vector<router::Expectation> out;
+    if (parts_.expectations == nullptr) return out;
+    const std::vector<double> scores = parts_.expectations->of(request);
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+        const auto model =
+            router::resolve_model(parts_.expectations->models()[i], names_, router::Options{});
+        if (model && !model->target.empty())
+            out.push_back({.target = model->target, .adapter = model->adapter, .score = scores[i]});
     }
     return out;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "annotate/annotate.h"
+#include "annotate/expectations.h"
 #include "annotate/fingerprint.h"
 #include "annotate/specialists.h"
 #include "base/clock.h"
@@ -81,6 +82,8 @@ struct Parts {
     std::string conversation_key;            ///< secret, for the keyed hash of first turns
     router::Estimates* estimates = nullptr;  ///< null: declared qualities count, nothing is learned
     const annotate::Specialists* specialists = nullptr;  ///< that were declared with prompts
+    /// What each target's answer to a request is expected to be worth; null: nothing is.
+    const annotate::Expectations* expectations = nullptr;
     router::Confidences* confidences =
         nullptr;  ///< null: log-probabilities are taken at their word
 };
@@ -168,6 +171,7 @@ private:
                                   const router::Wanted& wanted, const policy::PolicyEngine& policy,
                                   domain::Decision& explanation) const;
     std::vector<router::SpecialistShare> shares_of(const domain::Request& request) const;
+    std::vector<router::Expectation> expected_of(const domain::Request& request) const;
     Result<void> reserve(Prepared& prepared, const members::Key& key, domain::Trace& trace) const;
     bool detects() const;
     Error tell_adapters(Error refusal, const std::string& adapter,

@@ -42,8 +42,9 @@ void explain(const policy::ClearedRequest& cleared, const Roster& roster, const 
 /// `roster` holds the adapter that is asked for, if one is.
 Result<Plan> decide(const policy::ClearedRequest& cleared, const Wanted& wanted,
                     const Roster& roster, const Moment& moment, const Options& options,
-                    domain::Decision& explanation, std::span<const SpecialistShare> shares) {
-    const Planner planner(cleared, wanted, options, roster, moment, shares);
+                    domain::Decision& explanation, std::span<const SpecialistShare> shares,
+                    std::span<const Expectation> expected) {
+    const Planner planner(cleared, wanted, options, roster, moment, shares, expected);
     std::vector<Weighed> weighed = planner.weigh();
     Plan plan;
     plan.mixture = planner.mix(weighed);
@@ -105,7 +106,7 @@ bool measures_confidence(const domain::TargetSpec& target) noexcept {
 Result<Plan> plan(const policy::ClearedRequest& cleared, const Wanted& wanted,
                   const std::vector<TargetView>& targets, const Options& options,
                   domain::Decision& explanation, const Estimates* estimates,
-                  std::span<const SpecialistShare> shares) {
+                  std::span<const SpecialistShare> shares, std::span<const Expectation> expected) {
     std::vector<std::shared_ptr<const domain::TargetSpec>> specs;
     specs.reserve(targets.size());
     for (const TargetView& view : targets)
@@ -114,19 +115,19 @@ Result<Plan> plan(const policy::ClearedRequest& cleared, const Wanted& wanted,
     if (adapter.empty()) {
         const Roster roster(std::move(specs), estimates);
         return decide(cleared, wanted, roster, moment_of(targets, roster), options, explanation,
-                      shares);
+                      shares, expected);
     }
     const Roster roster(std::move(specs), estimates, adapter);
-    return decide(cleared, wanted, roster, moment_of(targets, roster), options, explanation,
-                  shares);
+    return decide(cleared, wanted, roster, moment_of(targets, roster), options, explanation, shares,
+                  expected);
 }
 
 Result<Plan> plan(const policy::ClearedRequest& cleared, const Wanted& wanted, const Roster& roster,
                   const Moment& moment, const Options& options, domain::Decision& explanation,
-                  std::span<const SpecialistShare> shares) {
+                  std::span<const SpecialistShare> shares, std::span<const Expectation> expected) {
     if (!adapter_of(cleared, wanted).empty())
         return fail(ErrorCode::internal, "a roster of bare models does not know this adapter");
-    return decide(cleared, wanted, roster, moment, options, explanation, shares);
+    return decide(cleared, wanted, roster, moment, options, explanation, shares, expected);
 }
 
 }  // namespace molly::router

@@ -32,7 +32,7 @@ Planner::Weights Planner::weights_of(domain::Mode mode) noexcept {
 
 Planner::Planner(const policy::ClearedRequest& cleared, const Wanted& wanted,
                  const Options& options, const Roster& roster, const Moment& moment,
-                 std::span<const SpecialistShare> shares)
+                 std::span<const SpecialistShare> shares, std::span<const Expectation> expected)
     : cleared_(cleared),
       request_(cleared.request()),
       needs_(cleared.annotated().capability),
@@ -48,6 +48,7 @@ Planner::Planner(const policy::ClearedRequest& cleared, const Wanted& wanted,
       spread_(needs_.fields[field_] < options.concentration_min) {
     read_beliefs();
     read_prompts(shares);
+    read_expectations(expected);
     read_terms();
 }
 
@@ -139,6 +140,27 @@ void Planner::read_prompts(std::span<const SpecialistShare> shares) {
         if (pair == prompted_.size()) continue;
         prompted_[pair] = share.share < share.least ? Prompted::not_its : Prompted::its;
     }
+}
+
+void Planner::read_expectations(std::span<const Expectation> expected) {
+    if (expected.empty()) return;
+    expected_.resize(roster_.pairs().size(), -1);
+    for (const Expectation& one : expected) {
+        const std::size_t pair = roster_.find(one.target, one.adapter);
+        if (pair < expected_.size()) expected_[pair] = one.score;
+    }
+}
+
+/// Puts what is expected of this request in the place of what was declared for all of them.
+void Planner::expect(std::size_t pair, Belief& belief) const {
+    if (expected_[pair] < 0) return;
+    double declared = 0;
+    for (const FieldMix::Part& part : mix_.all())
+        declared += part.share * roster_.prior(roster_.pairs()[pair], part.field);
+    const double weight = options_.estimates.prior_weight;
+    const double moved = (expected_[pair] - declared) * weight / (weight + belief.evidence);
+    belief.mean = std::clamp(belief.mean + moved, 0.0, 1.0);
+    belief.lower = std::clamp(belief.lower + moved, 0.0, 1.0);
 }
 
 void Planner::read_terms() {
@@ -235,12 +257,13 @@ Belief Planner::belief_of(std::size_t pair, const Declared& declared) const {
         belief.lower += mix_.parts[i].share * part.lower;
         belief.evidence += mix_.parts[i].share * part.evidence;
     }
+    if (!expected_.empty()) expect(pair, belief);
     return belief;
 }
 
 /// What competes of that.
 double Planner::lower_of(std::size_t pair, const Declared& declared) const {
-    if (declared.by_prompts) return belief_of(pair, declared).lower;
+    if (declared.by_prompts || !expected_.empty()) return belief_of(pair, declared).lower;
     double lower = 0;
     for (std::size_t i = 0; i < mix_.count; ++i)
         lower += mix_.parts[i].share * beliefs_[i][pair].lower;

@@ -71,6 +71,8 @@ public:
     /// Whether any target is somebody else's.
     bool outside() const noexcept { return outside_; }
 
+    /// The declared quality of a pair in one field.
+    double prior(const Pair& pair, std::size_t field) const noexcept;
     /// What is believed of every pair in one field and band. shape: [pairs]
     std::shared_ptr<const std::vector<Belief>> beliefs(std::size_t field, std::size_t band) const;
     /// What is believed of one pair whose declaration holds whatever the field.
@@ -86,7 +88,6 @@ private:
              std::span<const domain::Specialist> declared);
     void finish();
     void note_facts();
-    double prior(const Pair& pair, std::size_t field) const noexcept;
 
     std::vector<std::shared_ptr<const domain::TargetSpec>> targets_;
     const Estimates* estimates_;

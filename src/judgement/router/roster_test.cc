@@ -132,5 +132,38 @@ TEST(Roster, ADecisionIsTheSameHoweverTheCandidatesCome) {
     EXPECT_EQ(plan(*cleared, named, roster, moment, {}, other).error().code(), ErrorCode::internal);
 }
 
+/// What the text lets expect counts as a declaration does: much while nothing was judged.
+TEST(Roster, AnExpectationStandsInForTheDeclarationUntilAnswersWereJudged) {
+    HandClock clock;
+    Estimates estimates({}, clock);
+    const Roster roster(house(), &estimates);
+    Moment moment;
+    moment.targets.resize(2);
+    moment.pairs.resize(4, Moment::Serving::yes);
+    domain::AnnotatedRequest asked;
+    asked.request.caller.key_id = "k";
+    asked.capability.classified = true;
+    asked.capability.fields[static_cast<std::size_t>(Field::science)] = 1;
+    asked.capability.answer_tokens = 10;
+    const domain::CapabilityProfile needs = asked.capability;
+    const auto cleared = policy::PolicyEngine({}).clear(std::move(asked));
+    const auto quality_of = [&](std::span<const Expectation> expected) {
+        domain::Decision decision;
+        EXPECT_TRUE(plan(*cleared, {}, roster, moment, {}, decision, {}, expected));
+        for (const domain::Candidate& one : decision.candidates) {
+            if (one.target == "office") return one.quality;
+        }
+        return -1.0;
+    };
+    const std::vector<Expectation> well = {{.target = "office", .adapter = {}, .score = 0.9},
+                                           {.target = "nobody", .adapter = {}, .score = 1}};
+    EXPECT_DOUBLE_EQ(quality_of({}), 0.5);
+    EXPECT_NEAR(quality_of(well), 0.9, 1e-9);
+    for (int i = 0; i < 100; ++i)
+        std::ignore = estimates.learn("office", "", needs, 0.5, 1);
+    EXPECT_LT(quality_of(well), quality_of({}) + 0.06);
+    EXPECT_GT(quality_of(well), quality_of({}));
+}
+
 }  // namespace
 }  // namespace molly::router

@@ -111,6 +111,13 @@ struct SpecialistShare {
     double least = 0.5;  ///< from here on the request is the specialist's
 };
 
+/// The score in [0, 1] that this request's own text lets expect of somebody's answer.
+struct Expectation {
+    std::string target;
+    std::string adapter;
+    double score = 0;
+};
+
 /// An adapter's name without its version: what is declared or learned of it holds for the next.
 std::string adapter_name(const std::string& adapter);
 
@@ -132,21 +139,24 @@ Result<void> authorise(const domain::Caller& caller, const domain::TargetSpec& t
 /// device whose estimate clears their threshold (in their field, or by their share where they were
 /// declared with prompts), then, where no domain is likely, up to `mixture_max` specialists of this
 /// device that share it, then by score (quality minus weighted shares of cost and latency). Without
-/// `estimates` declared qualities count. A target asked for by name is the only step, one meant by
-/// an alias the first. `explanation` is filled also on errors. When nothing is left, the error is
-/// that of the candidates that came furthest: denied (nothing permitted; says what forbids it),
-/// not_found (adapter), unsupported, invalid_request (context_length_exceeded with both numbers),
-/// exhausted (cost limit), deadline_exceeded (latency limit), unavailable (all are down; with
-/// retry_after).
+/// `estimates` declared qualities count. What is `expected` of a pair stands in for its declared
+/// quality, so it counts the less the more was judged. A target asked for by name is the only step,
+/// one meant by an alias the first. `explanation` is filled also on errors. When nothing is left,
+/// the error is that of the candidates that came furthest: denied (nothing permitted; says what
+/// forbids it), not_found (adapter), unsupported, invalid_request (context_length_exceeded with
+/// both numbers), exhausted (cost limit), deadline_exceeded (latency limit), unavailable (all are
+/// down; with retry_after).
 Result<Plan> plan(const policy::ClearedRequest& cleared, const Wanted& wanted,
                   const std::vector<TargetView>& targets, const Options& options,
                   domain::Decision& explanation, const Estimates* estimates = nullptr,
-                  std::span<const SpecialistShare> shares = {});
+                  std::span<const SpecialistShare> shares = {},
+                  std::span<const Expectation> expected = {});
 
 /// The same for a request that names no adapter, among what was laid out before. Errors: as plan.
 Result<Plan> plan(const policy::ClearedRequest& cleared, const Wanted& wanted, const Roster& roster,
                   const Moment& moment, const Options& options, domain::Decision& explanation,
-                  std::span<const SpecialistShare> shares = {});
+                  std::span<const SpecialistShare> shares = {},
+                  std::span<const Expectation> expected = {});
 
 /// Live latency and circuit breaker per target.
 class Health {

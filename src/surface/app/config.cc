@@ -210,7 +210,11 @@ void read_policy(Reader in, policy::Options& policy) {
     in.close();
 }
 
-void read_routing(Reader in, router::Options& routing) {
+void read_routing(Reader in, Config& config) {
+    router::Options& routing = config.routing;
+    std::string predictor;
+    in.read("predictor", predictor);
+    config.predictor = predictor;
     in.read_word("mode", routing.mode, domain::mode_from, "balanced, quality, fast, cheap");
     in.read("attempts_max", routing.attempts_max, 1, 32);
     in.read("mixture_max", routing.mixture_max, 0, 8);
@@ -385,7 +389,7 @@ void read_root(Reader in, Config& config) {
         read_labels(*section, config.labels, config.pipeline.fingerprints);
     if (auto section = in.section("detect")) read_detect(*section, config.labels.detect);
     if (auto section = in.section("policy")) read_policy(*section, config.policy);
-    if (auto section = in.section("routing")) read_routing(*section, config.routing);
+    if (auto section = in.section("routing")) read_routing(*section, config);
     for (Reader& target : in.list("target"))
         read_target(target, config);
     read_specialists(in, config);

@@ -45,10 +45,11 @@ struct Config {
     annotate::Options labels;
     policy::Options policy;
     router::Options routing;
+    std::filesystem::path predictor;  ///< file of learned expectations; empty: none
     pipeline::Options pipeline;
     std::vector<std::shared_ptr<const domain::TargetSpec>> targets;
     std::vector<annotate::SpecialistPrompts>
-        specialists;  ///< those that were declared with prompts
+        specialists;                    ///< those that were declared with prompts
     std::optional<LogLevel> log_level;  ///< unset: info, and on a terminal warnings alone
     std::string rules_hash;  ///< of the labels, detect and policy tables: eight bytes, hex
 };

@@ -260,6 +260,24 @@ Result<void> House::open_estimates() {
     return {};
 }
 
+/// What was learned of the targets' scores, if a file is declared.
+Result<void> House::open_expectations() {
+    if (config_.predictor.empty()) return {};
+    std::ifstream in(config_.predictor, std::ios::binary);
+    if (!in) {
+        return fail(Error(ErrorCode::not_found,
+                          fmt::format("routing.predictor: cannot read {}; make it with `molly eval "
+                                      "router TABLE --save FILE`",
+                                      config_.predictor.string()))
+                        .italian(fmt::format("routing.predictor: impossibile leggere {}; si fa con "
+                                             "`molly eval router TABELLA --save FILE`",
+                                             config_.predictor.string())));
+    }
+    const std::string bytes(std::istreambuf_iterator<char>(in), {});
+    TRY(expectations_, annotate::Expectations::make(bytes));
+    return {};
+}
+
 Result<void> House::open_pipeline(const HouseNeeds& needs) {
     TRY(const seal::Vault vault, seal::Vault::load_or_create(places_.data / "gateway.key"));
     std::vector<targets::Target*> targets;
@@ -277,6 +295,7 @@ Result<void> House::open_pipeline(const HouseNeeds& needs) {
                           .conversation_key = vault.derive("conversations"),
                           .estimates = estimates_.get(),
                           .specialists = specialists_.get(),
+                          .expectations = expectations_.get(),
                           .confidences = confidences_.get()};
     config_.pipeline.fingerprints_above = config_.labels.default_class;
     pipeline_ = std::make_unique<pipeline::Pipeline>(std::move(parts), config_.pipeline);
@@ -314,6 +333,7 @@ Result<std::unique_ptr<House>> House::open(Config config, const Places& places, 
     house->health_ = std::make_unique<router::Health>(house->config_.routing, system_clock());
     TRY_DO(house->open_estimates());
     TRY(house->specialists_, annotate::Specialists::make(house->config_.specialists));
+    TRY_DO(house->open_expectations());
     house->connector_ = net::make_connector();
     TRY(house->registry_, adapters::Registry::open(places.data));
     TRY_DO(house->open_engine(needs));

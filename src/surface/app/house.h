@@ -59,6 +59,7 @@ private:
     Result<void> open_engine(const HouseNeeds& needs);
     Result<void> open_targets();
     Result<void> open_estimates();
+    Result<void> open_expectations();
     Result<void> open_pipeline(const HouseNeeds& needs);
     Task<Result<std::string>> reload_beside();
     Task<void> counted(const net::Handler& handler, net::HttpRequest& request,
@@ -76,6 +77,7 @@ private:
     std::unique_ptr<router::Estimates> estimates_;
     std::unique_ptr<router::Confidences> confidences_;
     std::unique_ptr<annotate::Specialists> specialists_;
+    std::unique_ptr<annotate::Expectations> expectations_;
     std::unique_ptr<net::Connector> connector_;
     std::unique_ptr<engine::Engine> engine_;
     std::unique_ptr<adapters::Registry> registry_;

@@ -18,7 +18,8 @@ const std::string& adapter_of(const policy::ClearedRequest& cleared, const Wante
 class Planner {
 public:
     Planner(const policy::ClearedRequest& cleared, const Wanted& wanted, const Options& options,
-            const Roster& roster, const Moment& moment, std::span<const SpecialistShare> shares);
+            const Roster& roster, const Moment& moment, std::span<const SpecialistShare> shares,
+            std::span<const Expectation> expected);
 
     domain::Mode mode() const noexcept { return mode_; }
     /// The candidates: the adapter asked for at each target, or the bare models and the
@@ -81,6 +82,8 @@ private:
     }
     void read_beliefs();
     void read_prompts(std::span<const SpecialistShare> shares);
+    void read_expectations(std::span<const Expectation> expected);
+    void expect(std::size_t pair, Belief& belief) const;
     void read_terms();
     Terms terms_of(std::size_t target) const;
     Stage stage_of(const Roster::Facts& facts, const Live& live, const Terms& terms) const;
@@ -115,8 +118,9 @@ private:
     double per_cost_ = 0;                                        // of the score, for a billionth
     double per_latency_ = 0;                                     // of the score, for a millisecond
     std::vector<bool> permitted_;                                // shape: [places]
-    std::vector<Prompted> prompted_;                             // shape: [pairs], or nothing
-    std::vector<Terms> terms_;                                   // shape: [targets]
+    std::vector<double> expected_;    // of each pair, below 0: nothing; shape: [pairs], or nothing
+    std::vector<Prompted> prompted_;  // shape: [pairs], or nothing
+    std::vector<Terms> terms_;        // shape: [targets]
 };
 
 }  // namespace molly::router
