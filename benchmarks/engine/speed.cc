@@ -3,9 +3,9 @@
 //   bench_engine FOLDER [ROUNDS [TOKENS]]      (base.gguf and adapter-NN.gguf, as make_models
 //   writes)
 //
-// Tokens per second are those of all requests of a batch, from the first answer's first token to
-// the last one's end, so that reading the prompts does not count. Every round runs every case, so
-// that a noisy minute hits all of them. The limits are measured before and after, the best counts.
+// Tokens per second are those of all requests of a batch, from the moment at which the last one
+// began to answer, so that reading the prompts does not count. Every round runs every case, so that
+// a noisy minute hits all of them. The limits are measured before and after, the best counts.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -50,13 +50,13 @@ class Timer final : public molly::engine::DeltaSink {
 public:
     Task<molly::Result<void>> write(const molly::domain::Delta& delta) override {
         if (tokens == 0) first = Clock::now();
-        last = Clock::now();
+        came.push_back(Clock::now());
         if (delta.usage) tokens = delta.usage->answer_tokens;
         tokens = std::max(tokens, 1U);
         co_return molly::Result<void>();
     }
     Clock::time_point first;
-    Clock::time_point last;
+    std::vector<Clock::time_point> came;  // the pieces, which are tokens
     std::uint32_t tokens = 0;
 };
 
@@ -118,16 +118,19 @@ Measured measure(molly::engine::Engine& engine, const fs::path& folder, const Ba
     io.run();
     Measured measured;
     std::uint32_t tokens = 0;
-    auto first = timers.front().first;
-    auto slowest = first;
-    auto last = first;
+    auto slowest = timers.front().first;
     for (const Timer& timer : timers) {
         tokens += timer.tokens;
-        first = std::min(first, timer.first);
         slowest = std::max(slowest, timer.first);
-        last = std::max(last, timer.last);
     }
-    measured.tokens_per_second = (tokens - batch.requests) / std::max(1e-9, seconds(last - first));
+    std::uint32_t together = 0;
+    auto last = slowest;
+    for (const Timer& timer : timers) {
+        for (const auto when : timer.came)
+            together += when > slowest ? 1 : 0;
+        last = std::max(last, timer.came.back());
+    }
+    measured.tokens_per_second = together / std::max(1e-9, seconds(last - slowest));
     measured.first_seconds = seconds(slowest - started);
     measured.cpu_tokens_per_second = tokens / std::max(1e-9, cpu_seconds() - cpu);
     return measured;

@@ -15,8 +15,8 @@ namespace {
 
 thread_local AdapterGraph* current_graph = nullptr;
 
-/// Rows that ggml's kernels for repacked weights compute at once. One row less than a full group
-/// costs as much as a group, several times over.
+/// Rows that ggml's kernels for repacked weights compute at once. What is left over is computed row
+/// by row: three rows cost more than a group, one or two less (benchmarks, engine).
 constexpr std::int64_t group_rows = 4;
 
 bool repacked(const ggml_tensor& weight) {
@@ -99,7 +99,7 @@ ggml_tensor* AdapterGraph::multiply(const llm_graph_context& context, ggml_tenso
                                     ggml_tensor* input) const {
     const std::int64_t rows = input->ne[1];
     const std::int64_t missing = (group_rows - rows % group_rows) % group_rows;
-    const bool quicker = rows > 1 && repacked(*weight);
+    const bool quicker = missing == 1 && repacked(*weight);
     if (missing == 0 || !(quicker || whole_groups_) || input->type != GGML_TYPE_F32 ||
         !ggml_is_matrix(input) || ggml_n_dims(weight) != 2)
         return ggml_mul_mat(context.ctx0, weight, input);
