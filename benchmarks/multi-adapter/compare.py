@@ -5,6 +5,7 @@ usage: compare.py MOLLY LLAMA_SERVER FOLDER ROUNDS TOKENS
 Other peers are Molly on a copy of the file with a Q4_0 head (molly models optimize), and Molly with engine.adapters_together = false:
 one adapter at a time through llama.cpp's own interface. Without a llama-server the ratios to it are null.
 """
+import atexit
 import http.client
 import json
 import os
@@ -28,6 +29,7 @@ class Server:
         self.port = port
         self.log = open(log, 'wb')
         self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log, env=environment)
+        atexit.register(self.process.kill)  # one that is left over would answer for the next
 
     def wait(self, path):
         for _ in range(600):
@@ -102,9 +104,15 @@ class Molly:
             base = 'optimized'
         self.server = Server([binary, *arguments, 'serve', '--model', base, '--port', str(port), '--json'], port, scratch / 'molly.log')
         self.server.wait('/molly/v1/health')
-        for line in (scratch / 'molly.log').read_text(errors='replace').splitlines():
-            if '"key":"molly-' in line:
-                self.key = json.loads(line)['key']
+        self.key = self.first_key(scratch / 'molly.log')
+
+    def first_key(self, log):
+        for _ in range(100):  # it listens a moment before it says so
+            for line in log.read_text(errors='replace').splitlines():
+                if '"key":"molly-' in line:
+                    return json.loads(line)['key']
+            time.sleep(0.1)
+        raise SystemExit('molly said no key')
 
     def body(self, text, tokens, adapter):
         return {'model': 'local' if adapter is None else f'local/a{adapter}', 'prompt': text, 'max_tokens': tokens, 'temperature': 0,
@@ -121,8 +129,8 @@ class LlamaServer:
         self.port = port
         command = [binary, '-m', str(folder / 'base.gguf'), '--no-mmap', '-np', '8', '-c', str(8 * 1024), '-t', str(threads()),
                    '-tb', str(threads()), '--host', '127.0.0.1', '--port', str(port), '--lora-init-without-apply']
-        for index in range(8):
-            command += ['--lora', str(folder / f'adapter-{index:02}.gguf')]
+        # In one argument: of several it takes the last.
+        command += ['--lora', ','.join(str(folder / f'adapter-{index:02}.gguf') for index in range(8))]
         environment = {**os.environ, 'LD_LIBRARY_PATH': str(Path(binary).parent)}
         self.server = Server(command, port, scratch / 'llama.log', environment)
         self.server.wait('/health')
