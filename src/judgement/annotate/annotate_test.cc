@@ -11,7 +11,6 @@
 
 namespace molly::annotate {
 namespace {
-
 using domain::AnnotatedRequest;
 using domain::Content;
 using domain::Label;
