@@ -448,11 +448,16 @@ TEST(Annotator, NamesAreLookedForWhereTheyCouldRaiseTheClassOrSomethingMayLeave)
     EXPECT_FALSE(finds_person(false, Sensitivity::private_));
 }
 
-TEST(Annotator, AnIdentifierInTwoPartsOfAMessageIsFoundInBoth) {
-    Request request = ask("paga a IT60 X054 28");
+Request ask_in_parts(std::string first, std::string second) {
+    Request request = ask(std::move(first));
     domain::Part rest;
-    rest.text = Content("11 1010 0000 0123 456 entro domani");
+    rest.text = Content(std::move(second));
     request.messages[0].parts.push_back(rest);
+    return request;
+}
+
+TEST(Annotator, AnIdentifierInTwoPartsOfAMessageIsFoundInBoth) {
+    Request request = ask_in_parts("paga a IT60 X054 28", "11 1010 0000 0123 456 entro domani");
     request.caller.lowest_class = Sensitivity::public_;
     request.extensions.sensitivity = Sensitivity::public_;
     const auto annotated = annotate({}, std::move(request));
@@ -473,10 +478,7 @@ TEST(Annotator, AnIdentifierInTwoPartsOfAMessageIsFoundInBoth) {
 TEST(Annotator, ARulesPhraseInTwoPartsOfAMessageCountsForTheRule) {
     for (const auto& [first, second] :
          {std::pair{"del progetto fal", "co si parla"}, {"del progetto", "falco si parla"}}) {
-        Request request = ask(first);
-        domain::Part rest;
-        rest.text = Content(second);
-        request.messages[0].parts.push_back(rest);
+        Request request = ask_in_parts(first, second);
         EXPECT_EQ(class_with_rule(phrase_rule("progetto falco"), request), Sensitivity::secret)
             << first;
         // What says it whole in one part is counted there.
@@ -487,11 +489,7 @@ TEST(Annotator, ARulesPhraseInTwoPartsOfAMessageCountsForTheRule) {
     Options options;
     options.detect.enabled = false;
     options.rules.push_back(phrase_rule("progetto falco"));
-    Request request = ask("del progetto");
-    domain::Part rest;
-    rest.text = Content("falco si parla");
-    request.messages[0].parts.push_back(rest);
-    const auto annotated = annotate(options, std::move(request));
+    const auto annotated = annotate(options, ask_in_parts("del progetto", "falco si parla"));
     ASSERT_TRUE(annotated);
     EXPECT_EQ(annotated->label.sensitivity, Sensitivity::secret);
 }
