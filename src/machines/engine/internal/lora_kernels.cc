@@ -2,25 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <cstring>
 
 namespace molly::engine {
-float half_to_float(std::uint16_t bits) {
-    const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000U) << 16U;
-    const std::uint32_t exponent = (bits >> 10U) & 31U;
-    const std::uint32_t fraction = bits & 1023U;
-    if (exponent == 0) {
-        const float value = std::ldexp(static_cast<float>(fraction), -24);
-        return sign != 0 ? -value : value;
-    }
-    // Import lets no infinity and no NaN pass.
-    const std::uint32_t wide = sign | ((exponent + 112U) << 23U) | (fraction << 13U);
-    float value = 0;
-    std::memcpy(&value, &wide, sizeof(value));
-    return value;
-}
-
 namespace {
 
 float number_of_a(const LoraPair& pair, std::uint32_t rank, std::uint32_t in) {

@@ -2,6 +2,7 @@
 // y += scale * B (A x) for rows that belong to different adapters, on the CPU. The same layout and
 // the same order of additions per row whatever the batch, so that a row's result does not depend on
 // its neighbours. Pure.
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -44,8 +45,13 @@ constexpr bool lora_fits(std::uint64_t in, std::uint64_t out, std::uint64_t rank
            rank <= lora_rank_max && in < (1U << 30U) && out < (1U << 30U);
 }
 
-/// What a finite half-precision number is.
-float half_to_float(std::uint16_t bits);
+/// What a finite half-precision number is. The smaller exponent is made up for by a multiplication,
+/// which is right for subnormal numbers too, and has no branch.
+inline float half_to_float(std::uint16_t bits) {
+    const float magnitude =
+        std::bit_cast<float>(static_cast<std::uint32_t>(bits & 0x7fffU) << 13U) * 0x1p112F;
+    return (bits & 0x8000U) != 0 ? -magnitude : magnitude;
+}
 
 /// Writes one factor in the layout. `rows` has shape [rank, in] for a and [out, rank] for b.
 void pack_lora_a(const std::uint16_t* rows, std::uint32_t in, std::uint32_t rank,

@@ -73,16 +73,22 @@ void turn_block(const std::uint16_t* block, std::uint32_t rank, std::uint16_t* p
 }
 #endif
 
-/// One row in steps of its largest number.
-void to_bytes(const std::uint16_t* row, std::uint32_t count, std::int8_t* bytes, float& step) {
+/// One row in steps of its largest number. `numbers` has room for the row.
+void to_bytes(const std::uint16_t* row, std::uint32_t count, float* numbers, std::int8_t* bytes,
+              float& step) {
+    for (std::uint32_t i = 0; i < count; ++i)
+        numbers[i] = half_to_float(row[i]);
     float largest = 0;
     for (std::uint32_t i = 0; i < count; ++i)
-        largest = std::max(largest, std::abs(half_to_float(row[i])));
+        largest = std::max(largest, std::abs(numbers[i]));
     constexpr float most = 127;
     step = largest / most;
     const float steps = largest > 0 ? most / largest : 0;
-    for (std::uint32_t i = 0; i < count; ++i)
-        bytes[i] = static_cast<std::int8_t>(std::lround(half_to_float(row[i]) * steps));
+    for (std::uint32_t i = 0; i < count; ++i) {
+        const float scaled = numbers[i] * steps;
+        bytes[i] = static_cast<std::int8_t>(
+            static_cast<std::int32_t>(scaled + (scaled < 0 ? -0.5F : 0.5F)));
+    }
 }
 
 }  // namespace
@@ -117,8 +123,9 @@ void pack_lora_a(const std::uint16_t* rows, std::uint32_t in, std::uint32_t rank
     std::fill(packed, packed + std::size_t{padded} * in, std::int8_t{0});
     std::fill(steps, steps + padded, 0.0F);
     std::vector<std::int8_t> bytes(in);
+    std::vector<float> numbers(in);
     for (std::uint32_t r = 0; r < rank; ++r) {
-        to_bytes(rows + std::size_t{r} * in, in, bytes.data(), steps[r]);
+        to_bytes(rows + std::size_t{r} * in, in, numbers.data(), bytes.data(), steps[r]);
         std::int8_t* at = packed + std::size_t{r / lora_ranks} * in * lora_ranks +
                           std::size_t{r % lora_ranks} * lora_lanes;
         for (std::uint32_t i = 0; i < in; i += lora_lanes, at += lora_lanes * lora_ranks)
@@ -131,8 +138,9 @@ void pack_lora_b(const std::uint16_t* rows, std::uint32_t out, std::uint32_t ran
     const std::size_t padded = lora_padded_rank(rank);
     std::fill(packed, packed + padded * out, std::int8_t{0});
     std::array<std::int8_t, lora_rank_max> bytes{};
+    std::array<float, lora_rank_max> numbers{};
     for (std::uint32_t o = 0; o < out; ++o) {
-        to_bytes(rows + std::size_t{o} * rank, rank, bytes.data(), steps[o]);
+        to_bytes(rows + std::size_t{o} * rank, rank, numbers.data(), bytes.data(), steps[o]);
         std::int8_t* at =
             packed + std::size_t{o / lora_lanes} * padded * lora_lanes + o % lora_lanes;
         for (std::uint32_t r = 0; r < rank; ++r)
