@@ -119,14 +119,18 @@ TEST_F(Memory, ParkedRequestsGoOn) {
         }
     }
     const auto engine = open(with_memory(350 * kibibyte));
-    const auto together = run(*engine, questions);
-    EXPECT_GT(engine->memory().parked, 0U) << "there was memory enough to prove nothing";
-    EXPECT_LE(engine->memory().bytes, engine->memory().bytes_max);
-    for (std::size_t i = 0; i < questions.size(); ++i) {
-        expect_alike(alone[i], together[i], "question " + std::to_string(i));
-        EXPECT_EQ(alone[i].response.usage.prompt_tokens, together[i].response.usage.prompt_tokens);
-        EXPECT_EQ(alone[i].response.usage.answer_tokens, together[i].response.usage.answer_tokens);
+    // Who arrives late finds room: how many meet depends on the machine.
+    for (int round = 0; round < 10 && engine->memory().parked == 0; ++round) {
+        const auto together = run(*engine, questions);
+        EXPECT_LE(engine->memory().bytes, engine->memory().bytes_max);
+        for (std::size_t i = 0; i < questions.size(); ++i) {
+            expect_alike(alone[i], together[i], "question " + std::to_string(i));
+            const domain::Usage& usage = together[i].response.usage;
+            EXPECT_EQ(alone[i].response.usage.prompt_tokens, usage.prompt_tokens);
+            EXPECT_EQ(alone[i].response.usage.answer_tokens, usage.answer_tokens);
+        }
     }
+    EXPECT_GT(engine->memory().parked, 0U) << "there was memory enough to prove nothing";
 }
 
 TEST_F(Memory, WhatCanNeverFitIsRefusedWithNumbers) {
