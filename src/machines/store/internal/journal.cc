@@ -6,6 +6,7 @@
 #include <iterator>
 #include <utility>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
 namespace molly::store::internal {
