@@ -195,17 +195,11 @@ Result<ContextPtr> make_context(const Model& model, Limits& limits, std::uint32_
         std::min(limits.context_tokens_max, std::max(1U, model.description().context_tokens_max));
     fit_to_memory(model, limits);
     for (;;) {
-        llama_context_params params = llama_context_default_params();
-        params.n_ctx = limits.context_tokens_max * limits.sequences_max;
-        params.n_batch = limits.step_tokens_max;
-        params.n_ubatch = limits.step_tokens_max;
-        params.n_seq_max = limits.sequences_max;
-        params.n_threads = static_cast<std::int32_t>(threads);
-        params.n_threads_batch = static_cast<std::int32_t>(threads);
-        params.kv_unified = false;
-        params.no_perf = true;
-        ContextPtr context(llama_init_from_model(model.handle(), params));
-        if (context && llama_get_memory(context.get()) != nullptr) {
+        ContextPtr context = new_context(model, {.context_tokens = limits.context_tokens_max,
+                                                 .sequences = limits.sequences_max,
+                                                 .step_tokens = limits.step_tokens_max,
+                                                 .threads = threads});
+        if (context) {
             limits.context_tokens_max =
                 std::min(limits.context_tokens_max, llama_n_ctx_seq(context.get()));
             if (limits.deterministic && !attend_row_by_row(*context))

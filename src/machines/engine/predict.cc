@@ -29,16 +29,11 @@ struct Window {
 };
 
 Result<ContextPtr> make_context(const Model& model, std::uint32_t window, std::uint32_t sequences) {
-    llama_context_params params = llama_context_default_params();
-    params.n_ctx = window * sequences;
-    params.n_batch = step_tokens;
-    params.n_ubatch = step_tokens;
-    params.n_seq_max = sequences;
-    params.n_threads = static_cast<std::int32_t>(free_cores());
-    params.n_threads_batch = params.n_threads;
-    params.no_perf = true;
-    ContextPtr context(llama_init_from_model(model.handle(), params));
-    if (context && llama_get_memory(context.get()) != nullptr) return context;
+    ContextPtr context = new_context(model, {.context_tokens = window,
+                                             .sequences = sequences,
+                                             .step_tokens = step_tokens,
+                                             .threads = free_cores()});
+    if (context) return context;
     return fail(ErrorCode::exhausted, "no memory for the model's context; close something");
 }
 
@@ -71,9 +66,9 @@ Token first_token(const Model& model) {
     return end != LLAMA_TOKEN_NULL ? end : 0;
 }
 
-class Prediction {
+class Progress {
 public:
-    Prediction(const PredictionOptions& options, std::uint64_t total)
+    Progress(const PredictionOptions& options, std::uint64_t total)
         : options_(options), total_(total) {}
     void advance(std::uint64_t by) {
         done_ += by;
@@ -88,7 +83,7 @@ private:
 
 /// Text from the model's own distribution, at temperature 1, some at a time.
 Result<std::vector<Window>> write_text(const Model& model, std::uint32_t window,
-                                       std::uint64_t tokens, Prediction& progress) {
+                                       std::uint64_t tokens, Progress& progress) {
     const std::size_t count = model.tokens();
     const auto length = static_cast<std::uint32_t>(
         std::clamp<std::uint64_t>(tokens / streams, window_least, window - 1));
@@ -143,7 +138,7 @@ Result<std::vector<Window>> cut_text(const Model& model, std::uint32_t window,
 
 /// Log-probabilities of all predicted tokens, in order.
 Result<std::vector<double>> predict(const Model& model, std::uint32_t window,
-                                    const std::vector<Window>& windows, Prediction& progress) {
+                                    const std::vector<Window>& windows, Progress& progress) {
     TRY(const ContextPtr context, make_context(model, window, 1));
     std::vector<double> found;
     Batch batch(step_tokens);
@@ -194,7 +189,7 @@ Result<PredictionChange> compare_predictions(const fs::path& before, const fs::p
                                              const PredictionOptions& options) {
     TRY_DO(load_backends(options.backends.empty() ? fs::path(MOLLY_LLAMA_LIBRARIES)
                                                   : options.backends));
-    Prediction progress(options, options.tokens * (options.text.empty() ? 3 : 4));
+    Progress progress(options, options.tokens * (options.text.empty() ? 3 : 4));
     std::vector<Window> windows;
     std::vector<double> first;
     std::uint32_t window = 0;

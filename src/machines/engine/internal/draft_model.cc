@@ -52,17 +52,11 @@ Result<std::unique_ptr<DraftModel>> DraftModel::open(const std::filesystem::path
                                              "scegliere un modello con sola attenzione",
                                              file.string())));
     }
-    llama_context_params params = llama_context_default_params();
-    params.n_ctx = limits.context_tokens_max * limits.sequences_max;
-    params.n_batch = limits.step_tokens_max;
-    params.n_ubatch = limits.step_tokens_max;
-    params.n_seq_max = limits.sequences_max;
-    params.n_threads = static_cast<std::int32_t>(threads);
-    params.n_threads_batch = static_cast<std::int32_t>(threads);
-    params.kv_unified = false;
-    params.no_perf = true;
-    ContextPtr context(llama_init_from_model(model->handle(), params));
-    if (!context || llama_get_memory(context.get()) == nullptr) {
+    ContextPtr context = new_context(*model, {.context_tokens = limits.context_tokens_max,
+                                              .sequences = limits.sequences_max,
+                                              .step_tokens = limits.step_tokens_max,
+                                              .threads = threads});
+    if (!context) {
         return fail(Error(ErrorCode::exhausted,
                           "no memory for the draft model's context; lower sequences_max or "
                           "context_tokens_max, or leave engine.draft_model empty")

@@ -7,6 +7,7 @@
 #include <limits>
 #include <mutex>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -168,6 +169,20 @@ Result<std::vector<Token>> Model::tokenize(std::string_view text, bool add_speci
     if (count < 0) return fail(ErrorCode::internal, "the vocabulary could not tokenize the prompt");
     tokens.resize(static_cast<std::size_t>(count));
     return tokens;
+}
+
+ContextPtr new_context(const Model& model, const ContextShape& shape) {
+    llama_context_params params = llama_context_default_params();
+    params.n_ctx = shape.context_tokens * shape.sequences;
+    params.n_batch = shape.step_tokens;
+    params.n_ubatch = shape.step_tokens;
+    params.n_seq_max = shape.sequences;
+    params.n_threads = static_cast<std::int32_t>(shape.threads);
+    params.n_threads_batch = static_cast<std::int32_t>(shape.threads);
+    params.kv_unified = false;
+    params.no_perf = true;
+    ContextPtr context(llama_init_from_model(model.handle(), params));
+    return context && llama_get_memory(context.get()) != nullptr ? std::move(context) : nullptr;
 }
 
 }  // namespace molly::engine

@@ -70,4 +70,15 @@ private:
     Description description_;
 };
 
+/// What a context holds, and how it is computed.
+struct ContextShape {
+    std::uint32_t context_tokens = 0;  ///< of one sequence
+    std::uint32_t sequences = 1;
+    std::uint32_t step_tokens = 0;  ///< at most in one forward pass
+    std::uint32_t threads = 1;
+};
+/// A context with keys and values of its own for each sequence. Null where memory does not hold it,
+/// or the model keeps neither.
+ContextPtr new_context(const Model& model, const ContextShape& shape);
+
 }  // namespace molly::engine
