@@ -2,21 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include "base/coroutine.h"
+#include "router/internal/hand_clock.h"
 
 namespace molly::router {
 namespace {
-
-class TestClock final : public Clock {
-public:
-    MonoTime now() const noexcept override { return {}; }
-    WallTime wall() const noexcept override { return wall_; }
-    Task<void> sleep_until(MonoTime /*when*/) override { co_return; }
-    void advance(std::chrono::hours by) { wall_ += by; }
-
-private:
-    WallTime wall_{std::chrono::hours(500'000)};
-};
 
 domain::CapabilityProfile about(domain::Field field, float share = 1) {
     domain::CapabilityProfile needs;
@@ -38,7 +27,7 @@ protected:
             std::ignore = estimates_.learn("home", "", needs, score, 1);
     }
 
-    TestClock clock_;
+    HandClock clock_;
     domain::TargetSpec target_;
     Estimates estimates_{{}, clock_};
 };

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "base/coroutine.h"
 #include "policy/policy_engine.h"
+#include "router/internal/hand_clock.h"
 #include "router/router.h"
 
 namespace molly::router {
@@ -11,17 +11,6 @@ namespace {
 
 using domain::Field;
 using domain::Tier;
-
-class HandClock final : public Clock {
-public:
-    MonoTime now() const noexcept override { return {}; }
-    WallTime wall() const noexcept override { return wall_; }
-    Task<void> sleep_until(MonoTime /*when*/) override { co_return; }
-    void advance(std::chrono::hours by) { wall_ += by; }
-
-private:
-    WallTime wall_{std::chrono::hours(500'000)};
-};
 
 std::shared_ptr<domain::TargetSpec> target(std::string id, Tier tier, double quality) {
     auto spec = std::make_shared<domain::TargetSpec>();
