@@ -138,9 +138,11 @@ Measured measure(molly::engine::Engine& engine, const fs::path& folder, const Ba
 
 std::unique_ptr<molly::engine::Engine> open(
     const fs::path& base, std::uint32_t threads,
-    molly::engine::Speculation speculation = molly::engine::Speculation::off) {
+    molly::engine::Speculation speculation = molly::engine::Speculation::off,
+    bool own_products = true) {
     molly::engine::Limits limits;
     limits.speculation = speculation;
+    limits.own_products = own_products;
     if (const char* backends = std::getenv("MOLLY_BENCH_BACKENDS")) limits.backends = backends;
     limits.sequences_max = 16;
     limits.context_tokens_max = 1024;
@@ -190,6 +192,32 @@ std::string draft_figures(const fs::path& base, std::uint32_t threads, int round
         "\"speculation_repeats\":{:.3f},\"speculation_repeats_b4\":{:.3f},"
         "\"speculation_noise\":{:.3f},\"accepted_repeats\":{:.3f}",
         one.ratio, four.ratio, noise.ratio, one.accepted);
+}
+
+/// Members of the JSON line: how many times faster our own products are than ggml's, in turns.
+std::string product_figures(const fs::path& folder, std::uint32_t threads, int rounds,
+                            std::uint32_t tokens) {
+    const auto ours = open(folder / "base.gguf", threads);
+    const auto ggml = open(folder / "base.gguf", threads, molly::engine::Speculation::off, false);
+    const std::vector<Batch> cases = {{.requests = 1, .tokens = tokens},
+                                      {.requests = 8, .tokens = tokens},
+                                      {.requests = 8, .adapters = 8, .tokens = tokens},
+                                      {.requests = 1, .prompt_words = 200, .tokens = 2}};
+    std::vector<std::vector<double>> ratios(cases.size());
+    for (int round = 0; round <= rounds; ++round) {
+        for (std::size_t i = 0; i < cases.size(); ++i) {
+            const auto seed = static_cast<std::uint32_t>(round + 1);
+            const Measured with = measure(*ours, folder, cases[i], seed);
+            const Measured without = measure(*ggml, folder, cases[i], seed);
+            if (round == 0) continue;  // the machine is warm
+            ratios[i].push_back(i == 3 ? without.first_seconds / with.first_seconds
+                                       : with.tokens_per_second / without.tokens_per_second);
+        }
+    }
+    return fmt::format(
+        "\"own_products_b1\":{:.3f},\"own_products_b8\":{:.3f},\"own_products_8x8\":{:.3f},"
+        "\"own_products_prefill\":{:.3f}",
+        median(ratios[0]), median(ratios[1]), median(ratios[2]), median(ratios[3]));
 }
 
 }  // namespace
@@ -243,7 +271,8 @@ int main(int count, char** words) {
     const auto speed = [&](std::size_t which) {
         return middle(which, &Measured::tokens_per_second);
     };
-    const std::string drafts = draft_figures(base, threads, rounds, tokens);
+    const std::string drafts = draft_figures(base, threads, rounds, tokens) + "," +
+                               product_figures(folder, threads, rounds, tokens);
     const molly::engine::Description& model = engine->describe();
     // Every weight is read once for a step; every weight is multiplied once for a token.
     const double bytes = static_cast<double>(model.file_bytes);

@@ -224,7 +224,7 @@ std::uint32_t choose_threads(const Model& model, const Limits& limits) {
 
 Result<void> LocalEngine::start() {
     const std::uint32_t threads = choose_threads(*model_, limits_);
-    lane_ = std::make_unique<AdapterLane>(model_->handle(), limits_.deterministic);
+    lane_ = std::make_unique<AdapterLane>(model_->handle(), limits_, threads);
     TRY(auto context, make_context(*model_, limits_, threads, *lane_));
     lane_->settle(limits_.adapter_route);
     Description& description = model_->description();

@@ -56,6 +56,8 @@ struct Limits {
     std::uint64_t adapter_bytes_max = 0;  ///< of it, adapters; 0: as much as there is
     AdapterRoute adapter_route = AdapterRoute::automatic;
     AdapterNumbers adapter_numbers = AdapterNumbers::f16;
+    /// Quantized weights are multiplied by our own kernels where they are faster than ggml's.
+    bool own_products = true;
     /// The same greedy answer whatever shares the batch, somewhat slower.
     bool deterministic = false;
     Speculation speculation = Speculation::measured;

@@ -19,6 +19,16 @@ thread_local AdapterGraph* current_graph = nullptr;
 /// by row: three rows cost more than a group, one or two less (benchmarks, engine).
 constexpr std::int64_t group_rows = 4;
 
+/// llama.cpp asks for more precision of some products once it has them, which only ggml's own
+/// operation takes: anything else ends the process.
+bool refined_later(llm_arch arch, std::string_view weight) {
+    const bool fragile =
+        arch == LLM_ARCH_GLM4 || arch == LLM_ARCH_GLM4_MOE || arch == LLM_ARCH_JAIS2;
+    return (fragile &&
+            (weight.ends_with(".attn_output.weight") || weight.ends_with(".ffn_down.weight"))) ||
+           weight.ends_with(".ffn_gate_inp.weight");
+}
+
 bool repacked(const ggml_tensor& weight) {
     if (weight.buffer == nullptr) return false;
     const char* name = ggml_backend_buft_name(ggml_backend_buffer_get_type(weight.buffer));
@@ -96,7 +106,10 @@ AdapterGraph::Operation* AdapterGraph::operation(std::uint32_t layer, bool outpu
 }
 
 ggml_tensor* AdapterGraph::multiply(const llm_graph_context& context, ggml_tensor* weight,
-                                    ggml_tensor* input) const {
+                                    ggml_tensor* input) {
+    if (refined_later(context.arch, ggml_get_name(weight)))
+        return ggml_mul_mat(context.ctx0, weight, input);
+    if (ggml_tensor* ours = products_.multiply(context.ctx0, *weight, *input)) return ours;
     const std::int64_t rows = input->ne[1];
     const std::int64_t missing = (group_rows - rows % group_rows) % group_rows;
     const bool quicker = missing == 1 && repacked(*weight);
@@ -117,7 +130,8 @@ ggml_tensor* AdapterGraph::add_delta(const llm_graph_context& context, ggml_tens
     });
     if (!joined) context.res->add_input(std::make_unique<Input>(*this));
     const std::int64_t rows = input->ne[1];
-    const bool usable = ggml_n_dims(weight) == 2 && input->type == GGML_TYPE_F32 &&
+    const bool usable = !refined_later(context.arch, ggml_get_name(weight)) &&
+                        ggml_n_dims(weight) == 2 && input->type == GGML_TYPE_F32 &&
                         output->type == GGML_TYPE_F32 && ggml_is_matrix(input) &&
                         input->nb[0] == sizeof(float) && output->nb[0] == sizeof(float) &&
                         (rows == context.n_tokens || rows == context.n_outputs);

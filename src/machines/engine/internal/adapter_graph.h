@@ -14,6 +14,7 @@
 
 #include "engine/internal/hot_adapter.h"
 #include "engine/internal/lora_kernels.h"
+#include "engine/internal/own_products.h"
 
 struct llama_ubatch;
 struct ggml_tensor;
@@ -38,8 +39,8 @@ class AdapterGraph {
 public:
     /// With `whole_groups`, every layer is computed for full groups of rows, so that a row's result
     /// does not depend on how many there are.
-    AdapterGraph(LoraKernelChoice kernel, bool whole_groups)
-        : kernel_(kernel), whole_groups_(whole_groups) {}
+    AdapterGraph(LoraKernelChoice kernel, bool whole_groups, OwnProducts::Parts products)
+        : kernel_(kernel), products_(products), whole_groups_(whole_groups) {}
     AdapterGraph(const AdapterGraph&) = delete;
     AdapterGraph& operator=(const AdapterGraph&) = delete;
     ~AdapterGraph() = default;
@@ -61,6 +62,7 @@ public:
     void freeze() noexcept { frozen_ = true; }
     const std::vector<LinearLayer>& layers() const noexcept { return layers_; }
     const char* kernel() const noexcept { return kernel_.name; }
+    const OwnProducts& products() const noexcept { return products_; }
 
     /// The keys and values that the graphs write to, found while the context was made.
     const std::vector<ggml_tensor*>& cache_tensors() const noexcept { return cache_tensors_; }
@@ -68,10 +70,10 @@ public:
     /// What runs next. shape: [sequences]
     void set_step(std::vector<AdapterMix> by_sequence);
 
-    /// Called by the replaced function: the layer's product, computed in groups of rows where that
-    /// is quicker.
+    /// Called by the replaced function: the layer's product, by our own kernel or ggml's, in groups
+    /// of rows where that is quicker.
     ggml_tensor* multiply(const llm_graph_context& context, ggml_tensor* weight,
-                          ggml_tensor* input) const;
+                          ggml_tensor* input);
     /// Called by the replaced function: the layer's output with the deltas, when it gets any.
     ggml_tensor* add_delta(const llm_graph_context& context, ggml_tensor* weight,
                            ggml_tensor* input, ggml_tensor* output);
@@ -108,6 +110,7 @@ private:
     static void compute(ggml_tensor* output, int thread, int threads, void* operation);
 
     LoraKernelChoice kernel_;
+    OwnProducts products_;
     bool whole_groups_ = false;
     bool frozen_ = false;
     std::vector<ggml_tensor*> cache_tensors_;

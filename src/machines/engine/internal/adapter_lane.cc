@@ -13,8 +13,9 @@ constexpr std::uint32_t turn_steps_max = 16;
 
 }  // namespace
 
-AdapterLane::AdapterLane(llama_model* model, bool deterministic)
-    : graph_(best_lora_kernel(), deterministic) {
+AdapterLane::AdapterLane(llama_model* model, const Limits& limits, std::uint32_t threads)
+    : graph_(best_lora_kernel(), limits.deterministic,
+             {limits.own_products ? best_row_product() : RowProductChoice{}, threads}) {
     whole_.model = model;
 }
 
@@ -23,6 +24,9 @@ void AdapterLane::settle(AdapterRoute wanted) {
     const auto usable = std::ranges::count_if(
         graph_.layers(), [](const LinearLayer& layer) { return layer.usable; });
     together_ = wanted == AdapterRoute::automatic && usable > 0;
+    const OwnProducts& products = graph_.products();
+    log_event(LogLevel::info, "products_ready",
+              {{"kernel", products.kernel()}, {"layers", products.layers()}});
     if (wanted == AdapterRoute::automatic && usable == 0) {
         log_event(LogLevel::warning, "adapters_in_turns",
                   {{"why",

@@ -16,7 +16,8 @@ namespace molly::engine {
 
 class AdapterLane {
 public:
-    AdapterLane(llama_model* model, bool deterministic);
+    /// `threads` compute at most.
+    AdapterLane(llama_model* model, const Limits& limits, std::uint32_t threads);
     AdapterLane(const AdapterLane&) = delete;
     AdapterLane& operator=(const AdapterLane&) = delete;
     ~AdapterLane() = default;

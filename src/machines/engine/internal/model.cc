@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "engine/internal/weight_pages.h"
 
 namespace molly::engine {
 namespace {
@@ -112,6 +113,8 @@ Result<std::unique_ptr<Model>> Model::load(const std::filesystem::path& file) {
     }
     std::unique_ptr<Model> model(new Model(loaded));
     model->describe(file);
+    log_event(LogLevel::debug, "weights_on_huge_pages",
+              {{"mib", static_cast<std::int64_t>(use_huge_pages(*loaded) >> 20U)}});
     return model;
 }
 

@@ -1,0 +1,88 @@
+#include "engine/internal/row_product.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "engine/internal/lora_kernels.h"
+
+namespace molly::engine {
+namespace {
+
+constexpr float bytes_max = 127;
+constexpr float least_largest = 1e-30F;  // below it a block is zero, and its step has no inverse
+
+struct Block {
+    float step = 0;
+    int weights[product_block] = {};
+};
+
+float step_at(const std::uint8_t* from) {
+    std::uint16_t half = 0;
+    std::memcpy(&half, from, sizeof(half));
+    return half_to_float(half);
+}
+
+Block block_of(const RowProductTask& task, std::uint32_t out, std::uint32_t at) {
+    Block block;
+    if (task.layout == WeightLayout::q8_0) {
+        const std::uint8_t* from =
+            task.weights + out * weight_row_bytes(task.layout, task.in) + at * 34UL;
+        block.step = step_at(from);
+        for (std::uint32_t i = 0; i < product_block; ++i)
+            block.weights[i] = static_cast<std::int8_t>(from[2 + i]);
+        return block;
+    }
+    const std::uint32_t lane = out % product_outputs;
+    const std::uint8_t* from =
+        task.weights + (std::size_t{out / product_outputs} * (task.in / product_block) + at) * 144;
+    block.step = step_at(from + 2UL * lane);
+    for (std::uint32_t i = 0; i < product_block; ++i) {
+        const std::uint32_t byte = i % 16;  // the upper half of a block is in the upper nibbles
+        const std::uint8_t both = from[16 + byte / 8 * 64 + lane * 8 + byte % 8];
+        const int nibble = (i < 16 ? both : both >> 4) & 15;
+        block.weights[i] = (nibble ^ 8) - 8;
+    }
+    return block;
+}
+
+}  // namespace
+
+void row_product_reference(const RowProductTask& task, ByteRows& scratch) {
+    scratch.bytes.resize(task.in);
+    for (std::uint32_t row = 0; row < task.rows; ++row) {
+        const float* x = task.x + row * task.x_stride;
+        float* y = task.y + row * task.y_stride;
+        std::fill(y + task.out_begin, y + task.out_end, 0.0F);
+        for (std::uint32_t at = 0; at < task.in / product_block; ++at) {
+            const float* numbers = x + std::size_t{at} * product_block;
+            float largest = 0;
+            for (std::uint32_t i = 0; i < product_block; ++i)
+                largest = std::max(largest, std::abs(numbers[i]));
+            if (largest < least_largest) continue;
+            const float step = largest / bytes_max;
+            for (std::uint32_t i = 0; i < product_block; ++i)
+                scratch.bytes[i] =
+                    static_cast<std::int8_t>(std::nearbyint(numbers[i] * (1 / step)));
+            for (std::uint32_t out = task.out_begin; out < task.out_end; ++out) {
+                const Block block = block_of(task, out, at);
+                int sum = 0;
+                for (std::uint32_t i = 0; i < product_block; ++i)
+                    sum += block.weights[i] * scratch.bytes[i];
+                y[out] += static_cast<float>(sum) * (block.step * step);
+            }
+        }
+    }
+}
+
+RowProductChoice best_row_product() {
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512vnni"))
+        return {row_product_avx512, "avx512-vnni"};
+#endif
+    return {};
+}
+
+}  // namespace molly::engine

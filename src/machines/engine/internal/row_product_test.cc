@@ -1,0 +1,169 @@
+#include "engine/internal/row_product.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include <ggml-cpu.h>
+#include <ggml.h>
+#include <gtest/gtest.h>
+
+namespace molly::engine {
+namespace {
+
+/// Random weights as ggml quantizes them, in the layout, and what they stand for.
+struct Weights {
+    Weights(WeightLayout wanted, std::uint32_t inputs, std::uint32_t outputs, std::mt19937& random)
+        : layout(wanted), in(inputs), out(outputs) {
+        std::normal_distribution<float> normal(0, 1);
+        numbers.resize(std::size_t{in} * out);
+        for (float& number : numbers)
+            number = normal(random);
+        const ggml_type type = layout == WeightLayout::q8_0 ? GGML_TYPE_Q8_0 : GGML_TYPE_Q4_0;
+        std::vector<std::uint8_t> rows(weight_row_bytes(layout, in) * out);
+        ggml_quantize_chunk(type, numbers.data(), rows.data(), 0, out, in, nullptr);
+        ggml_get_type_traits(type)->to_float(rows.data(), numbers.data(),
+                                             static_cast<std::int64_t>(numbers.size()));
+        packed = layout == WeightLayout::q8_0 ? rows : by_eight(rows);
+    }
+
+    /// As ggml's repacking lays Q4_0 out: ggml-cpu/repack.cpp, make_block_q4_0x8.
+    std::vector<std::uint8_t> by_eight(const std::vector<std::uint8_t>& rows) const {
+        std::vector<std::uint8_t> result;
+        const std::size_t blocks = in / product_block;
+        for (std::size_t group = 0; group < out / product_outputs; ++group) {
+            for (std::size_t at = 0; at < blocks; ++at) {
+                const auto block = [&](std::size_t lane) {
+                    return rows.data() + ((group * product_outputs + lane) * blocks + at) * 18;
+                };
+                for (std::size_t lane = 0; lane < product_outputs; ++lane)
+                    result.insert(result.end(), block(lane), block(lane) + 2);
+                for (const std::size_t half : {0U, 8U})
+                    for (std::size_t lane = 0; lane < product_outputs; ++lane)
+                        for (std::size_t i = 0; i < 8; ++i)
+                            result.push_back(block(lane)[2 + half + i] ^ 0x88U);
+            }
+        }
+        return result;
+    }
+
+    RowProductTask task(const std::vector<float>& x, std::vector<float>& y,
+                        std::uint32_t rows) const {
+        return {.layout = layout,
+                .weights = packed.data(),
+                .in = in,
+                .x = x.data(),
+                .x_stride = in,
+                .y = y.data(),
+                .y_stride = out,
+                .rows = rows,
+                .out_begin = 0,
+                .out_end = out};
+    }
+
+    WeightLayout layout;
+    std::uint32_t in;
+    std::uint32_t out;
+    std::vector<float> numbers;
+    std::vector<std::uint8_t> packed;
+};
+
+std::vector<float> random_rows(std::size_t count, std::mt19937& random) {
+    std::normal_distribution<float> normal(0, 1);
+    std::vector<float> x(count);
+    for (float& value : x)
+        value = normal(random);
+    return x;
+}
+
+std::vector<RowProductChoice> kernels() {
+    std::vector<RowProductChoice> found = {{row_product_reference, "plain"}};
+    if (best_row_product().run != nullptr) found.push_back({best_row_product().run, "best"});
+    return found;
+}
+
+class RowProductKernels : public ::testing::TestWithParam<RowProductChoice> {};
+
+TEST_P(RowProductKernels, ComputeTheDefinitionUpToTheRoundingOfActivations) {
+    std::mt19937 random(3);
+    ByteRows scratch;
+    for (const auto layout : {WeightLayout::q8_0, WeightLayout::q4_0_by_eight}) {
+        for (const std::uint32_t rows : {1U, 2U, 3U, 7U, 8U, 9U, 17U}) {
+            const Weights weights(layout, 32 * (1 + rows % 5), 8 * (1 + rows % 7), random);
+            const auto x = random_rows(std::size_t{rows} * weights.in, random);
+            std::vector<float> y(std::size_t{rows} * weights.out, 9.0F);
+            GetParam().run(weights.task(x, y, rows), scratch);
+            for (std::uint32_t row = 0; row < rows; ++row) {
+                for (std::uint32_t out = 0; out < weights.out; ++out) {
+                    double sum = 0;
+                    double size = 0;
+                    for (std::uint32_t i = 0; i < weights.in; ++i) {
+                        const double term = double{x[std::size_t{row} * weights.in + i]} *
+                                            weights.numbers[std::size_t{out} * weights.in + i];
+                        sum += term;
+                        size += term * term;
+                    }
+                    // A step of a byte is a 127th of about three; errors add up as squares.
+                    ASSERT_NEAR(y[std::size_t{row} * weights.out + out], sum,
+                                0.05 * std::sqrt(size) + 1e-4)
+                        << rows << " " << row << " " << out;
+                }
+            }
+        }
+    }
+}
+
+TEST_P(RowProductKernels, EqualTheReference) {
+    std::mt19937 random(5);
+    ByteRows scratch;
+    for (const auto layout : {WeightLayout::q8_0, WeightLayout::q4_0_by_eight}) {
+        const Weights weights(layout, 896, 64, random);
+        auto x = random_rows(std::size_t{19} * weights.in, random);
+        std::fill_n(x.begin() + 64, 32, 0.0F);    // a block of nothing
+        std::fill_n(x.begin() + 96, 32, 1e-38F);  // and one whose step has no inverse
+        x[5] = 1e6F;
+        std::vector<float> expected(std::size_t{19} * weights.out);
+        std::vector<float> y(expected.size());
+        row_product_reference(weights.task(x, expected, 19), scratch);
+        GetParam().run(weights.task(x, y, 19), scratch);
+        for (std::size_t at = 0; at < y.size(); ++at) {
+            const auto row = expected.begin() + std::ptrdiff_t(at / weights.out * weights.out);
+            const auto [least, most] = std::minmax_element(row, row + weights.out);
+            ASSERT_NEAR(y[at], expected[at], 1e-5F * std::max(-*least, *most)) << at;
+        }
+    }
+}
+
+// Alone, with others, and whichever outputs a thread computes: the same bits.
+TEST_P(RowProductKernels, ARowIsTheSameInAnyBatch) {
+    std::mt19937 random(7);
+    ByteRows scratch;
+    for (const auto layout : {WeightLayout::q8_0, WeightLayout::q4_0_by_eight}) {
+        const Weights weights(layout, 224, 48, random);
+        const auto x = random_rows(std::size_t{11} * weights.in, random);
+        std::vector<float> together(std::size_t{11} * weights.out);
+        GetParam().run(weights.task(x, together, 11), scratch);
+        for (std::uint32_t row = 0; row < 11; ++row) {
+            std::vector<float> alone(weights.out);
+            auto task = weights.task(x, alone, 1);
+            task.x += std::size_t{row} * weights.in;
+            for (const auto& [begin, end] : {std::pair{0U, 16U}, {16U, 24U}, {24U, 48U}}) {
+                task.out_begin = begin;
+                task.out_end = end;
+                GetParam().run(task, scratch);
+            }
+            EXPECT_EQ(0, std::memcmp(alone.data(), &together[std::size_t{row} * weights.out],
+                                     alone.size() * sizeof(float)))
+                << row;
+        }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, RowProductKernels, ::testing::ValuesIn(kernels()),
+                         [](const auto& tested) { return std::string(tested.param.name); });
+
+}  // namespace
+}  // namespace molly::engine
