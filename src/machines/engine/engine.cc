@@ -1,13 +1,9 @@
 #include "engine/engine.h"
 
 #include <algorithm>
-#include <condition_variable>
-#include <deque>
 #include <fstream>
 #include <functional>
-#include <mutex>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -17,89 +13,18 @@
 #include "base/promise.h"
 #include "engine/internal/adapter_lane.h"
 #include "engine/internal/chat_format.h"
+#include "engine/internal/company.h"
 #include "engine/internal/job.h"
 #include "engine/internal/model.h"
 #include "engine/internal/preparer.h"
+#include "engine/internal/reader.h"
 #include "engine/internal/row_attention.h"
 #include "engine/internal/runner.h"
 #include "engine/internal/threads.h"
+#include "engine/internal/worker.h"
 
 namespace molly::engine {
 namespace {
-
-/// One thread that runs what it is given, in order. What is left when it ends is dropped.
-class Worker {
-public:
-    Worker() : thread_([this] { run(); }) {}
-    Worker(const Worker&) = delete;
-    Worker& operator=(const Worker&) = delete;
-    ~Worker() {
-        {
-            const std::scoped_lock lock(mutex_);
-            stopping_ = true;
-        }
-        news_.notify_one();
-        thread_.join();
-    }
-
-    void post(std::function<void()> work) {
-        {
-            const std::scoped_lock lock(mutex_);
-            queue_.push_back(std::move(work));
-        }
-        news_.notify_one();
-    }
-    std::uint32_t waiting() const {
-        const std::scoped_lock lock(mutex_);
-        return static_cast<std::uint32_t>(queue_.size());
-    }
-
-private:
-    void run() {
-        std::unique_lock lock(mutex_);
-        for (;;) {
-            news_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
-            if (stopping_) return;
-            const auto work = std::move(queue_.front());
-            queue_.pop_front();
-            lock.unlock();
-            work();
-            lock.lock();
-        }
-    }
-
-    mutable std::mutex mutex_;
-    std::condition_variable news_;
-    bool stopping_ = false;
-    std::deque<std::function<void()>> queue_;
-    std::thread thread_;
-};
-
-/// Tells the engine thread that the coroutine has ended, however it ends.
-class Reader {
-public:
-    Reader(std::shared_ptr<Stream> stream, std::weak_ptr<Runner> runner)
-        : stream_(std::move(stream)), runner_(std::move(runner)) {}
-    Reader(const Reader&) = delete;
-    Reader& operator=(const Reader&) = delete;
-    ~Reader() {
-        stream_->abandoned.store(true, std::memory_order_release);
-        nudge();
-    }
-
-    void nudge() const {
-        if (const auto runner = runner_.lock()) runner->nudge();
-    }
-    /// Counts one event as read; a sequence that was paused for it goes on.
-    void took_one() const {
-        const std::uint32_t before = stream_->unread.fetch_sub(1, std::memory_order_acq_rel);
-        if (before == Stream::events_max) nudge();
-    }
-
-private:
-    std::shared_ptr<Stream> stream_;
-    std::weak_ptr<Runner> runner_;
-};
 
 /// In one order, whatever order they were named in, each once: sums of floats depend on it.
 std::vector<AdapterUse> each_once(std::vector<AdapterUse> adapters) {
@@ -122,6 +47,7 @@ public:
     LocalEngine(const LocalEngine&) = delete;
     LocalEngine& operator=(const LocalEngine&) = delete;
     ~LocalEngine() override {
+        verifications_.end_all();
         // First whoever might hand work to the workers.
         if (hot_) hot_->stop();
         if (runner_) runner_->stop();
@@ -136,6 +62,12 @@ public:
         return answer(request, each_once(std::move(adapters)), sink);
     }
     Task<Result<Embeddings>> embed(const domain::Request& request) override;
+    Result<std::shared_ptr<Verification>> verify(VerificationTerms terms) override;
+    std::shared_ptr<Verification> verification(const std::string& id,
+                                               const std::string& owner) const override {
+        return verifications_.find(id, owner);
+    }
+    Result<std::unique_ptr<Drafting>> draft(const domain::Request& request) override;
     const Description& describe() const noexcept override { return model_->description(); }
     Load load() const noexcept override {
         return {.running = runner_->running(),
@@ -152,7 +84,7 @@ private:
     Task<Result<void>> answer(const domain::Request& request, std::vector<AdapterUse> adapters,
                               DeltaSink& sink);
     void prepare(const domain::Request& request, const std::vector<AdapterUse>& adapters,
-                 const std::shared_ptr<Stream>& stream);
+                 const std::shared_ptr<Stream>& stream, Company& company);
     Result<void> take_adapters(Job& job);
     Result<void> check_memory(Job& job) const;
     void take_again(std::unique_ptr<Sequence> sequence);
@@ -167,6 +99,7 @@ private:
     std::uint64_t draft_bytes_ = 0;  // of it, what the draft model always has
     std::shared_ptr<HotSet> hot_;
     std::shared_ptr<Runner> runner_;
+    Verifications verifications_;
     std::unique_ptr<Worker> worker_;  // the last two: they use all of the above
     std::unique_ptr<Worker> loader_;  // waits for adapters, so that nobody else has to
 };
@@ -230,6 +163,7 @@ Result<void> LocalEngine::start() {
     Description& description = model_->description();
     description.context_tokens_max = limits_.context_tokens_max;
     description.tools = format_->tools();
+    description.vocabulary = vocabulary_hash(*model_);
     preparer_ = std::make_unique<Preparer>(*model_, *format_, limits_);
     const std::uint64_t room =
         limits_.memory_bytes_max != 0 ? limits_.memory_bytes_max : memory_available() / 2;
@@ -343,7 +277,7 @@ Result<void> LocalEngine::check_memory(Job& job) const {
 }
 
 void LocalEngine::prepare(const domain::Request& request, const std::vector<AdapterUse>& adapters,
-                          const std::shared_ptr<Stream>& stream) {
+                          const std::shared_ptr<Stream>& stream, Company& company) {
     if (stream->abandoned.load(std::memory_order_acquire)) return;
     auto job = preparer_->prepare(request);
     Result<void> ready;
@@ -357,12 +291,14 @@ void LocalEngine::prepare(const domain::Request& request, const std::vector<Adap
         ready = fail(std::move(job).error());
     }
     if (!ready) {
+        company.failed(ready.error());
         stream->send({.delta = {}, .error = std::move(ready).error(), .last = true});
         return;
     }
     auto sequence = std::make_unique<Sequence>();
     sequence->feed = std::move((*job)->prompt);
     sequence->prompt_tokens = static_cast<std::uint32_t>(sequence->feed.size());
+    company.join(**job, sequence->feed);
     sequence->job = *std::move(job);
     runner_->submit(std::move(sequence));
 }
@@ -386,13 +322,14 @@ Task<Result<void>> LocalEngine::answer(const domain::Request& request,
     const auto stream = std::make_shared<Stream>();
     const Reader reader(stream, runner_);
     const std::weak_ptr<Runner> runner = runner_;
-    const CancelSubscription subscription(request.cancellation, [runner] {
-        if (const auto alive = runner.lock()) alive->nudge();
-    });
+    const CancelSubscription subscription(request.cancellation, [runner] { nudge(runner); });
     const auto copy = std::make_shared<const domain::Request>(request);
     const bool ready = hot_->ready(adapters);
     Worker& worker = ready ? *worker_ : *loader_;
-    worker.post([this, copy, uses = std::move(adapters), stream] { prepare(*copy, uses, stream); });
+    const auto company = std::make_shared<Company>(verifications_.claim(request.id), nullptr);
+    worker.post([this, copy, uses = std::move(adapters), stream, company] {
+        prepare(*copy, uses, stream, *company);
+    });
     if (!ready) loader_->post([this] { hot_->prepare(); });
     for (;;) {
         Event event = co_await stream->events.receive();
@@ -401,6 +338,28 @@ Task<Result<void>> LocalEngine::answer(const domain::Request& request,
         CO_TRY_DO(co_await sink.write(event.delta));
         if (event.last) co_return Result<void>();
     }
+}
+
+Result<std::shared_ptr<Verification>> LocalEngine::verify(VerificationTerms terms) {
+    const bool can_check = runner_->can_rewind() && limits_.speculation != Speculation::off;
+    TRY_DO(check_drafter(*model_, can_check, terms.vocabulary));
+    const std::weak_ptr<Runner> runner = runner_;
+    return verifications_.open(std::make_shared<CheckedDrafts>(std::move(terms), model_->tokens(),
+                                                               [runner] { nudge(runner); }));
+}
+
+Result<std::unique_ptr<Drafting>> LocalEngine::draft(const domain::Request& request) {
+    if (!runner_->can_rewind()) return Engine::draft(request);
+    const Load now = load();
+    if (now.waiting > 0 || now.running >= limits_.sequences_max)
+        return fail(ErrorCode::exhausted, "the places of the engine are taken");
+    const std::weak_ptr<Runner> runner = runner_;
+    const auto answer = std::make_shared<DraftedAnswer>([runner] { nudge(runner); });
+    const auto stream = std::make_shared<Stream>();
+    const auto copy = std::make_shared<const domain::Request>(to_draft(request));
+    const auto company = std::make_shared<Company>(nullptr, answer);
+    worker_->post([this, copy, company, stream] { prepare(*copy, {}, stream, *company); });
+    return make_drafting(answer, stream, runner);
 }
 
 MemoryState LocalEngine::memory() const {
@@ -465,6 +424,19 @@ Task<Result<void>> Engine::generate_with(const domain::Request& /*request*/,
                                          std::vector<AdapterUse> /*adapters*/,
                                          DeltaSink& /*sink*/) {
     co_return fail(ErrorCode::unsupported, "this engine runs no adapters");
+}
+
+Result<std::shared_ptr<Verification>> Engine::verify(VerificationTerms /*terms*/) {
+    return fail(ErrorCode::unsupported, "this engine checks no drafts");
+}
+
+std::shared_ptr<Verification> Engine::verification(const std::string& /*id*/,
+                                                   const std::string& /*owner*/) const {
+    return nullptr;
+}
+
+Result<std::unique_ptr<Drafting>> Engine::draft(const domain::Request& /*request*/) {
+    return fail(ErrorCode::unsupported, "this engine drafts for nobody");
 }
 
 std::optional<AdapterNumbers> adapter_numbers_from(std::string_view word) noexcept {

@@ -14,6 +14,7 @@
 #include "base/task.h"
 #include "domain/request.h"
 #include "domain/response.h"
+#include "engine/cooperation.h"
 
 namespace molly::engine {
 
@@ -118,6 +119,7 @@ struct Description {
     std::string made_from;  ///< the hash of the file whose head this one has smaller; or empty
     std::string architecture;
     std::string quantization;
+    std::string vocabulary;  ///< equal where token ids mean the same (128 bits, hex)
     std::uint64_t parameters = 0;
     std::uint64_t file_bytes = 0;
     std::uint32_t context_tokens_max = 0;
@@ -169,6 +171,18 @@ public:
 
     /// Vectors of `request.inputs`. Errors: as generate.
     virtual Task<Result<Embeddings>> embed(const domain::Request& request) = 0;
+
+    /// Opens a session that checks drafts of one answer, which `generate` gives to whoever has the
+    /// request that the session serves. Errors: conflict (another vocabulary, an id that is taken),
+    /// exhausted (too many sessions), unsupported (the model cannot take tokens back, or drafts are
+    /// off).
+    virtual Result<std::shared_ptr<Verification>> verify(VerificationTerms terms);
+    /// The open session of that id and owner; null: there is none.
+    virtual std::shared_ptr<Verification> verification(const std::string& id,
+                                                       const std::string& owner) const;
+    /// Drafts an answer that another engine makes. Errors: exhausted (the places are taken),
+    /// unsupported.
+    virtual Result<std::unique_ptr<Drafting>> draft(const domain::Request& request);
 
     virtual const Description& describe() const noexcept = 0;
     virtual Load load() const noexcept = 0;

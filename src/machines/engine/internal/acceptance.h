@@ -12,8 +12,8 @@
 namespace molly::engine {
 
 /// Where a draft comes from: they are right more or less often.
-enum class DraftKind : std::uint8_t { copy_short, copy_middle, copy_long, model };
-inline constexpr std::size_t draft_kinds = 4;
+enum class DraftKind : std::uint8_t { copy_short, copy_middle, copy_long, model, elsewhere };
+inline constexpr std::size_t draft_kinds = 5;
 
 /// The kind of a copy after so many tokens that agree.
 DraftKind copy_kind(std::uint32_t matched);
@@ -34,7 +34,7 @@ public:
 
 private:
     double fresh_;
-    std::array<double, draft_kinds> rates_{0.3, 0.6, 0.8, 0.6};
+    std::array<double, draft_kinds> rates_{0.3, 0.6, 0.8, 0.6, 0.6};
 };
 
 /// Tokens of a draft that come, on average: rate + rate^2 + ... (Leviathan et al., 2023, equation

@@ -15,6 +15,8 @@
 #include "domain/response.h"
 #include "engine/internal/answer_text.h"
 #include "engine/internal/chat_format.h"
+#include "engine/internal/checked_drafts.h"
+#include "engine/internal/drafted_answer.h"
 #include "engine/internal/hot_set.h"
 #include "engine/internal/sampler.h"
 
@@ -62,9 +64,20 @@ struct Job {
     std::unique_ptr<Sampler> sampler;
     std::unique_ptr<AnswerReader> reader;  // null: the text is the answer
     AnswerText text{{}};
-    std::unordered_set<Token> visible;  // control tokens that the reader wants to see
-    std::vector<JobAdapter> adapters;   // by hash; none: the base alone
-    std::string member;                 // whose request it is
+    std::unordered_set<Token> visible;       // control tokens that the reader wants to see
+    std::vector<JobAdapter> adapters;        // by hash; none: the base alone
+    std::string member;                      // whose request it is
+    std::shared_ptr<CheckedDrafts> checked;  // drafts of it come from elsewhere
+    std::shared_ptr<DraftedAnswer> drafted;  // it drafts what is answered elsewhere
+
+    Job() = default;
+    Job(const Job&) = delete;
+    Job& operator=(const Job&) = delete;
+    /// However it ends.
+    ~Job() {
+        if (checked) checked->end();
+        if (drafted) drafted->end(Error(ErrorCode::cancelled, "the drafts are at their end"));
+    }
 
     /// Holds no adapter any more; they have to be taken again.
     void let_go() {

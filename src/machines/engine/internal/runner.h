@@ -56,6 +56,7 @@ public:
     std::uint32_t waiting() const;
     const ContextPlaces& places() const noexcept { return places_; }
     SpeculationState speculation() const { return speculator_.state(); }
+    bool can_rewind() const noexcept { return speculator_.can_rewind(); }
     std::uint64_t parked() const noexcept { return parked_.load(std::memory_order_relaxed); }
 
 private:
@@ -78,8 +79,11 @@ private:
     StepPlan plan(const std::vector<std::size_t>& slots, const std::vector<SequenceView>& views);
     void park(std::size_t slot);
     void wait_for_news();
+    bool waits_for_drafter(const Sequence& sequence) const;
+    void follow_drafter(std::size_t slot);
     void fill_holes(StepRows& step);
     void speculate(StepRows& step);
+    void check_drafts(std::vector<Speculator::Answering>& answering, StepRows& step);
     void fill_batch(const StepRows& step);
     void compute(const StepRows& step, std::vector<AdapterMix> mixes);
     void advance(std::size_t slot);

@@ -24,10 +24,11 @@ bool Runner::step() {
     std::vector<AdapterMix> mixes(slots_.size());
     for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
         if (!slots_[slot]) continue;
+        follow_drafter(slot);
         const Sequence& sequence = *slots_[slot];
         slots.push_back(slot);
         views.push_back({.prompt_left = sequence.left(),
-                         .paused = sequence.job->stream->full(),
+                         .paused = sequence.job->stream->full() || waits_for_drafter(sequence),
                          .held = static_cast<std::uint32_t>(places_.at(slot).tokens.size()),
                          .owned = places_.owned(slot)});
         for (const JobAdapter& adapter : sequence.job->adapters)
@@ -91,6 +92,7 @@ void Runner::speculate(StepRows& step) {
                       less(sequence.job->answer_tokens_max, sequence.answer_tokens + 1)});
         answering.push_back({.sequence = &sequence, .place = slot, .text = text, .most = most});
     }
+    check_drafts(answering, step);
     const std::uint32_t rows = std::accumulate(step.rows.begin(), step.rows.end(), 0U);
     speculator_.draft(answering, parts_.limits.step_tokens_max - rows, step.rows);
 }
@@ -167,12 +169,14 @@ void Runner::take_token(std::size_t slot, const Sampler::Choice& choice) {
     ++sequence.answer_tokens;
     sequence.next = choice.token;
     const bool ends = parts_.model.ends_answer(choice.token);
+    if (job.drafted) return job.drafted->drew(choice.token, ends);
     const bool silent =
         parts_.model.is_control(choice.token) && !job.visible.contains(choice.token);
     std::string text;
     if (!ends && !silent) text = job.text.push(parts_.model.piece(choice.token));
     const bool over = sequence.answer_tokens >= job.answer_tokens_max;
     const bool last = ends || job.text.stopped() || over;
+    if (job.checked) job.checked->took(choice.token, last);
     if (last) text += job.text.finish();
     domain::Delta delta = read_text(sequence, std::move(text), last);
     if (choice.logprob && !ends) delta.logprobs.push_back(*choice.logprob);

@@ -129,6 +129,18 @@ void Speculator::draft(std::span<const Answering> answering, std::uint32_t room,
     if (added > 0) steps_.fetch_add(1, std::memory_order_relaxed);
 }
 
+void Speculator::check(const Answering& answering, std::vector<Token> tokens, std::uint32_t room,
+                       std::vector<std::uint32_t>& rows) {
+    Sequence& sequence = *answering.sequence;
+    if (!sequence.rates) sequence.rates.emplace(rates_, fresh_of_one);
+    tokens.resize(std::min<std::size_t>({tokens.size(), answering.most, room}));
+    const auto length = static_cast<std::uint32_t>(tokens.size());
+    sequence.draft = {.tokens = std::move(tokens), .kind = DraftKind::elsewhere, .rows = length};
+    rows[answering.place] += length;
+    drafted_.fetch_add(length, std::memory_order_relaxed);
+    if (length > 0) steps_.fetch_add(1, std::memory_order_relaxed);
+}
+
 bool Speculator::came(Sequence& sequence, std::uint32_t row, Token token) {
     const Draft& draft = sequence.draft;
     if (row >= draft.tokens.size()) return false;

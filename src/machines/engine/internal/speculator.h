@@ -31,6 +31,9 @@ public:
     /// most `room` in all.
     void draft(std::span<const Answering> answering, std::uint32_t room,
                std::vector<std::uint32_t>& rows);
+    /// Checks a draft that came from elsewhere, as far as `room` goes.
+    void check(const Answering& answering, std::vector<Token> tokens, std::uint32_t room,
+               std::vector<std::uint32_t>& rows);
     /// The token behind the first `row` tokens of the sequence's draft came. True: it is the
     /// drafted one, whose row was computed too.
     bool came(Sequence& sequence, std::uint32_t row, Token token);
