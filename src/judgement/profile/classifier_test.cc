@@ -1,5 +1,6 @@
 #include "profile/classifier.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include <gtest/gtest.h>
@@ -132,6 +133,19 @@ TEST(Prototype, ANewClassJoinsFromTwentyPrompts) {
     EXPECT_LT((*herbs)->share("Translate this contract into German"), 0.3);
     EXPECT_EQ(Prototype::make(std::span(prompts).first(3)).error().code(),
               ErrorCode::invalid_request);
+}
+
+TEST(Predictor, ReadsOptionsApartFromTheQuestion) {
+    const auto classifier = built_in();
+    const PromptView one = view_of("granite\nA. granite\nB. granite\nAnswer:", *classifier);
+    ASSERT_FALSE(one.stem.empty());
+    ASSERT_FALSE(one.options.empty());
+    for (const auto& [hash, count] : one.options) {
+        const bool shared = std::any_of(one.stem.begin(), one.stem.end(),
+                                        [&](const auto& piece) { return piece.first == hash; });
+        EXPECT_FALSE(shared);
+    }
+    EXPECT_TRUE(view_of("granite", *classifier).options.empty());
 }
 
 TEST(Predictor, LearnsWhoIsGoodAtWhat) {

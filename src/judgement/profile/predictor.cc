@@ -1,6 +1,7 @@
 #include "profile/predictor.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 
@@ -13,10 +14,17 @@ namespace {
 constexpr std::uint32_t piece_bits = 18;
 constexpr std::uint32_t pieces_count = 1U << piece_bits;
 constexpr std::uint32_t topics_room = 64;
-constexpr std::uint32_t width = pieces_count + structure_size + topics_room;
+constexpr std::uint32_t difficulty_steps = 4;
+constexpr std::uint32_t topics_from = pieces_count + structure_size;
+constexpr std::uint32_t difficulty_from = topics_from + topics_room;
+constexpr std::uint32_t width = difficulty_from + difficulty_steps + 1;
 constexpr std::size_t shortest_piece = 2;
 constexpr std::size_t longest_piece = 4;
-const float view_share = 1.0F / std::sqrt(3.0F);  // three views, each of length one
+// How much each view counts in how alike two prompts are: three views alike, the classifier's
+// difficulty half as much, its topics a quarter.
+const float view_share = std::sqrt(1.0F / 4);
+const float difficulty_share = std::sqrt(0.5F / 4);
+const float topics_share = std::sqrt(0.25F / 4);
 
 using Sparse = std::vector<std::pair<std::uint32_t, float>>;
 
@@ -42,20 +50,22 @@ std::string spaced(std::string_view text) {
     return out;
 }
 
-std::uint32_t piece_hash(std::string_view piece) noexcept {
-    std::uint64_t hash = 0xcbf29ce484222325U + piece.size();
+enum class Side : std::uint8_t { stem, options };
+
+std::uint32_t piece_hash(std::string_view piece, Side side) noexcept {
+    std::uint64_t hash = 0xcbf29ce484222325U + piece.size() + (side == Side::options ? 64U : 0U);
     for (const char c : piece)
         hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
     hash ^= hash >> 32U;
     return static_cast<std::uint32_t>((hash * 0x9e3779b97f4a7c15U) >> (64U - piece_bits));
 }
 
-void put_pieces(std::string_view prompt, Sparse& out) {
+void put_pieces(std::string_view prompt, Side side, Sparse& out) {
     thread_local std::vector<float> counts(pieces_count);
     const std::string text = spaced(prompt);
     for (std::size_t size = shortest_piece; size <= longest_piece; ++size) {
         for (std::size_t at = 0; at + size <= text.size(); ++at) {
-            const std::uint32_t hash = piece_hash(std::string_view(text).substr(at, size));
+            const std::uint32_t hash = piece_hash(std::string_view(text).substr(at, size), side);
             if (counts[hash] == 0) out.emplace_back(hash, 0.0F);
             counts[hash] += 1;
         }
@@ -64,6 +74,17 @@ void put_pieces(std::string_view prompt, Sparse& out) {
         count = counts[hash];
         counts[hash] = 0;
     }
+}
+
+/// The two steps that it lies between, by nearness: what is learned of it is a line of segments.
+void put_difficulty(float difficulty, Sparse& out) {
+    const float place = std::clamp(difficulty, 0.0F, 1.0F) * difficulty_steps;
+    const auto low = std::min(static_cast<std::uint32_t>(place), difficulty_steps - 1);
+    const float over = place - static_cast<float>(low);
+    const std::size_t from = out.size();
+    out.emplace_back(difficulty_from + low, 1 - over);
+    out.emplace_back(difficulty_from + low + 1, over);
+    set_length(out, from, difficulty_share);
 }
 
 /// What a predictor has learned.
@@ -76,11 +97,14 @@ struct Learned {
 
 Sparse features_of(const PromptView& view, const std::vector<float>& rarities) {
     Sparse out;
-    out.reserve(view.pieces.size() + view.fixed.size());
-    for (const auto& [hash, count] : view.pieces) {
-        if (rarities[hash] > 0) out.emplace_back(hash, (1 + std::log(count)) * rarities[hash]);
+    out.reserve(view.stem.size() + view.options.size() + view.fixed.size());
+    for (const Sparse* pieces : {&view.stem, &view.options}) {
+        const std::size_t from = out.size();
+        for (const auto& [hash, count] : *pieces) {
+            if (rarities[hash] > 0) out.emplace_back(hash, (1 + std::log(count)) * rarities[hash]);
+        }
+        set_length(out, from, view_share);
     }
-    set_length(out, 0, view_share);
     out.insert(out.end(), view.fixed.begin(), view.fixed.end());
     return out;
 }
@@ -88,8 +112,10 @@ Sparse features_of(const PromptView& view, const std::vector<float>& rarities) {
 std::vector<float> rarities_of(std::span<const PromptView* const> views) {
     std::vector<std::uint32_t> seen(pieces_count);
     for (const PromptView* view : views) {
-        for (const auto& [hash, count] : view->pieces)
-            ++seen[hash];
+        for (const Sparse* pieces : {&view->stem, &view->options}) {
+            for (const auto& [hash, count] : *pieces)
+                ++seen[hash];
+        }
     }
     std::vector<float> rarities(pieces_count);
     for (std::uint32_t hash = 0; hash < pieces_count; ++hash) {
@@ -151,7 +177,7 @@ std::vector<float> ridge(const std::vector<Sparse>& rows, const std::vector<doub
     return weights;
 }
 
-constexpr std::array<char, 8> magic = {'m', 'o', 'l', 'l', 'y', 'p', 'r', '1'};
+constexpr std::array<char, 8> magic = {'m', 'o', 'l', 'l', 'y', 'p', 'r', '2'};
 
 class RidgePredictor final : public Predictor {
 public:
@@ -205,17 +231,22 @@ Error damaged() {
 
 PromptView view_of(std::string_view prompt, const Classifier& classifier) {
     PromptView view;
-    put_pieces(prompt, view.pieces);
+    const Question question = question_of(prompt);
+    put_pieces(question.stem, Side::stem, view.stem);
+    std::string options;
+    for (const std::string_view option : question.options)
+        options.append(option).append(1, ' ');
+    if (!options.empty()) put_pieces(options, Side::options, view.options);
     for (const std::uint32_t indicator : structure_of(prompt))
         view.fixed.emplace_back(pieces_count + indicator % structure_size, 1.0F);
     set_length(view.fixed, 0, view_share);
     const std::size_t from = view.fixed.size();
     const Reading reading = classifier.read(prompt);
     for (std::size_t i = 0; i < std::min<std::size_t>(reading.topics.size(), topics_room); ++i) {
-        view.fixed.emplace_back(pieces_count + structure_size + static_cast<std::uint32_t>(i),
-                                reading.topics[i]);
+        view.fixed.emplace_back(topics_from + static_cast<std::uint32_t>(i), reading.topics[i]);
     }
-    set_length(view.fixed, from, view_share);
+    set_length(view.fixed, from, topics_share);
+    put_difficulty(reading.difficulty, view.fixed);
     return view;
 }
 

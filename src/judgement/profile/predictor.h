@@ -14,15 +14,17 @@
 namespace molly::profile {
 
 struct PredictorOptions {
-    double penalty = 4;         ///< of the squared weights
+    double penalty = 2;         ///< of the squared weights
     std::uint32_t rounds = 30;  ///< of the conjugate gradients
 };
 
-/// What is known of a prompt before anything is learned: hashed pieces of text, structure, topics.
-/// Made once for each prompt of a table, because several predictors are trained on them.
+/// What is known of a prompt before anything is learned: hashed pieces of text, those of the
+/// options to choose from apart from those of the question, structure, topics, difficulty. Made
+/// once for each prompt of a table, because several predictors are trained on them.
 struct PromptView {
-    std::vector<std::pair<std::uint32_t, float>> pieces;  ///< hash, occurrences
-    std::vector<std::pair<std::uint32_t, float>> fixed;   ///< structure and topics, weighted
+    std::vector<std::pair<std::uint32_t, float>> stem;     ///< hash, occurrences
+    std::vector<std::pair<std::uint32_t, float>> options;  ///< likewise; empty: there are none
+    std::vector<std::pair<std::uint32_t, float>> fixed;    ///< the other views, weighted
 };
 PromptView view_of(std::string_view prompt, const Classifier& classifier);
 

@@ -21,13 +21,9 @@ double twice_log(std::size_t count) noexcept {
     return 2 * std::log2(1.0 + static_cast<double>(count));
 }
 
-/// A prompt as a question and the options to choose from, where it has such.
-struct Question {
-    std::string_view stem;
-    std::vector<std::string_view> options;
-};
+}  // namespace
 
-Question split(std::string_view prompt) {
+Question question_of(std::string_view prompt) {
     Question question{.stem = prompt, .options = {}};
     std::size_t at = prompt.find("\nA. ");
     if (at == std::string_view::npos) return question;
@@ -43,6 +39,8 @@ Question split(std::string_view prompt) {
     }
     return question;
 }
+
+namespace {
 
 /// Puts one indicator after another, each in its own range.
 class Indicators {
@@ -131,7 +129,7 @@ void put_stem(std::string_view stem, Indicators& out) {
 std::vector<std::uint32_t> structure_of(std::string_view prompt) {
     std::vector<std::uint32_t> out;
     Indicators indicators(out);
-    const Question question = split(prompt);
+    const Question question = question_of(prompt);
     indicators.put(twice_log(prompt.size()));
     put_stem(question.stem, indicators);
     put_options(question.options, indicators);
