@@ -68,9 +68,14 @@ TEST_F(AdapterMixes, AgreeWithLlamasOwn) {
         ask_all({adapters[0], at(adapters[3], 0.25F)}), ask(std::nullopt)};
     const auto expected = run(*open(in_turns()), questions);
     const auto got = run(*open(), questions);
+    Limits limits;
+    limits.adapter_route = AdapterRoute::stacked;
+    const auto stacked = run(*open(limits), questions);
     constexpr float to_llama = 0.1F;  // it rounds the input of an f16 factor
-    for (std::size_t i = 0; i < questions.size(); ++i)
+    for (std::size_t i = 0; i < questions.size(); ++i) {
         expect_alike(expected[i], got[i], "question " + std::to_string(i), to_llama);
+        expect_alike(expected[i], stacked[i], "stacked question " + std::to_string(i), to_llama);
+    }
 }
 
 // To the last bit, whatever shares the batch and in whatever order they are named.

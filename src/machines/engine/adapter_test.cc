@@ -109,6 +109,30 @@ TEST_F(Adapters, AgreeWithLlamasOwn) {
         expect_alike(expected[i], got[i], "question " + std::to_string(i), to_llama);
 }
 
+// The route for weights on a GPU, on the backend that is here.
+TEST_F(Adapters, AgreeThroughGgmlsOwnOperations) {
+    const auto ours = open();
+    Limits limits;
+    limits.adapter_route = AdapterRoute::stacked;
+    const auto stacked = open(limits);
+    EXPECT_TRUE(stacked->adapters().together);
+    EXPECT_EQ(stacked->adapters().kernel, "mul_mat_id");
+    std::vector<Question> questions = {ask(std::nullopt)};
+    for (const auto& adapter : eight()) {
+        questions.push_back(ask(adapter));
+        questions.back().adapters.front().scale = questions.size() % 2 == 0 ? 1.0F : 0.5F;
+    }
+    const auto expected = run(*ours, questions);
+    // One first, so that the stack grows in rank and places; then all, twice.
+    constexpr float to_llama = 0.1F;
+    expect_alike(expected[1], run(*stacked, {questions[1]}).front(), "first", to_llama);
+    for (int round = 0; round < 2; ++round) {
+        const auto got = run(*stacked, questions);
+        for (std::size_t i = 0; i < questions.size(); ++i)
+            expect_alike(expected[i], got[i], "question " + std::to_string(i), to_llama);
+    }
+}
+
 TEST_F(Adapters, BytesAreNearlyTheSameAdapterInHalfTheMemory) {
     Limits limits;
     limits.adapter_numbers = AdapterNumbers::int8;

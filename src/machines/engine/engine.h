@@ -21,6 +21,7 @@ namespace molly::engine {
 /// How requests with different adapters are computed.
 enum class AdapterRoute : std::uint8_t {
     automatic,      ///< together where that works, else one after the other
+    stacked,        ///< together, through ggml's mul_mat_id; automatic where weights lie on a GPU
     one_at_a_time,  ///< in turns, each adapter alone, through llama.cpp's own interface
 };
 

@@ -41,10 +41,14 @@ class AdapterGraph::Input final : public llm_graph_input_i {
 public:
     explicit Input(AdapterGraph& graph) : graph_(graph), signature_(graph.signature_) {}
 
-    void set_input(const llama_ubatch* ubatch) override { graph_.see(*ubatch); }
+    void set_input(const llama_ubatch* ubatch) override { graph_.see(*ubatch, *this); }
     bool can_reuse(const llm_graph_params& /*params*/) override {
         return signature_ == graph_.signature_;
     }
+
+    // Which place of the stack each row takes; null until some layer asks.
+    ggml_tensor* of_all = nullptr;
+    ggml_tensor* of_outputs = nullptr;
 
 private:
     AdapterGraph& graph_;
@@ -56,15 +60,17 @@ AdapterGraph::Scope::~Scope() {
     current_graph = before_;
 }
 
-void AdapterGraph::set_step(std::vector<AdapterMix> by_sequence) {
+bool AdapterGraph::set_step(std::vector<AdapterMix> by_sequence) {
     step_ = std::move(by_sequence);
     touched_.assign(layers_.size(), false);
     for (const AdapterMix& sequence : step_)
         for (const AdapterStep& step : sequence)
             for (std::uint32_t layer = 0; layer < layers_.size(); ++layer)
                 if (step.adapter->pair(layer) != nullptr) touched_[layer] = true;
+    if (stacked_ && !stack_.set_step(step_, layers_)) return false;
     const auto next = static_cast<std::uint32_t>(signatures_.size());
-    signature_ = signatures_.emplace(touched_, next).first->second;
+    signature_ = signatures_.emplace(std::pair(touched_, stack_.generation()), next).first->second;
+    return true;
 }
 
 std::uint32_t AdapterGraph::note(const ggml_tensor& weight, bool usable) {
@@ -81,6 +87,7 @@ std::uint32_t AdapterGraph::note(const ggml_tensor& weight, bool usable) {
                        .out = static_cast<std::uint64_t>(weight.ne[1]),
                        .usable = usable});
     by_name_.emplace(layers_.back().name, layer);
+    stack_.note(weight);
     by_layer_.resize(layers_.size() * 2, nullptr);
     return layer;
 }
@@ -124,11 +131,11 @@ ggml_tensor* AdapterGraph::multiply(const llm_graph_context& context, ggml_tenso
 ggml_tensor* AdapterGraph::add_delta(const llm_graph_context& context, ggml_tensor* weight,
                                      ggml_tensor* input, ggml_tensor* output) {
     if (!frozen_) note_cache(context);
-    auto& inputs = context.res->inputs;
-    const bool joined = std::ranges::any_of(inputs, [](const llm_graph_input_ptr& one) {
-        return dynamic_cast<const Input*>(one.get()) != nullptr;
-    });
-    if (!joined) context.res->add_input(std::make_unique<Input>(*this));
+    Input* joined = nullptr;
+    for (const llm_graph_input_ptr& one : context.res->inputs)
+        if (auto* input_rows = dynamic_cast<Input*>(one.get())) joined = input_rows;
+    if (joined == nullptr)
+        joined = static_cast<Input*>(context.res->add_input(std::make_unique<Input>(*this)));
     const std::int64_t rows = input->ne[1];
     const bool usable = !refined_later(context.arch, ggml_get_name(weight)) &&
                         ggml_n_dims(weight) == 2 && input->type == GGML_TYPE_F32 &&
@@ -137,12 +144,20 @@ ggml_tensor* AdapterGraph::add_delta(const llm_graph_context& context, ggml_tens
                         (rows == context.n_tokens || rows == context.n_outputs);
     const std::uint32_t layer = note(*weight, usable);
     if (!usable || layer >= touched_.size() || !touched_[layer]) return output;
+    if (stacked_) return add_stacked(context, layer, input, output, *joined);
     ggml_tensor* arguments[] = {input};
     return ggml_custom_inplace(context.ctx0, output, arguments, 1, compute, GGML_N_TASKS_MAX,
                                operation(layer, rows != context.n_tokens));
 }
 
-void AdapterGraph::see(const llama_ubatch& batch) {
+ggml_tensor* AdapterGraph::add_stacked(const llm_graph_context& context, std::uint32_t layer,
+                                       ggml_tensor* input, ggml_tensor* output, Input& rows) const {
+    ggml_tensor*& choice = input->ne[1] == context.n_tokens ? rows.of_all : rows.of_outputs;
+    if (choice == nullptr) choice = AdapterStack::new_choice(context.ctx0, input->ne[1]);
+    return stack_.add_delta(context.ctx0, layer, input, output, choice);
+}
+
+void AdapterGraph::see(const llama_ubatch& batch, Input& rows) {
     std::vector<std::uint32_t> sequences;
     std::vector<std::uint32_t> wanted;
     for (std::uint32_t token = 0; token < batch.n_tokens; ++token) {
@@ -150,6 +165,8 @@ void AdapterGraph::see(const llama_ubatch& batch) {
         sequences.push_back(sequence);
         if (batch.output != nullptr && batch.output[token] != 0) wanted.push_back(sequence);
     }
+    if (rows.of_all != nullptr) stack_.choose(sequences, rows.of_all);
+    if (rows.of_outputs != nullptr) stack_.choose(wanted, rows.of_outputs);
     sort(sequences, all_);
     sort(wanted, outputs_);
 }

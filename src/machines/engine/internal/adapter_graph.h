@@ -10,9 +10,11 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "engine/internal/hot_adapter.h"
+#include "engine/internal/adapter_stack.h"
+#include "engine/internal/adapter_step.h"
 #include "engine/internal/lora_kernels.h"
 #include "engine/internal/own_products.h"
 
@@ -21,19 +23,6 @@ struct ggml_tensor;
 struct llm_graph_context;
 
 namespace molly::engine {
-
-/// An adapter that one sequence runs with in the next forward pass.
-struct AdapterStep {
-    const HotAdapter* adapter = nullptr;
-    float scale = 1;
-    std::string_view hash;  ///< of its content: deltas add up in this order, in any company
-
-    bool operator==(const AdapterStep& other) const noexcept {
-        return adapter == other.adapter && scale == other.scale;
-    }
-};
-/// All adapters of one sequence, by hash; none: the base alone.
-using AdapterMix = std::vector<AdapterStep>;
 
 class AdapterGraph {
 public:
@@ -67,8 +56,14 @@ public:
     /// The keys and values that the graphs write to, found while the context was made.
     const std::vector<ggml_tensor*>& cache_tensors() const noexcept { return cache_tensors_; }
 
-    /// What runs next. shape: [sequences]
-    void set_step(std::vector<AdapterMix> by_sequence);
+    /// Deltas through ggml's own operations from now on, or by our kernels. Before anything runs.
+    void use_stack(bool use) noexcept { stacked_ = use; }
+    bool stacked() const noexcept { return stacked_; }
+    /// Whether weights lie where our kernels cannot run.
+    bool stack_wanted() const noexcept { return stack_.wanted(); }
+
+    /// What runs next. shape: [sequences]. False: there is no memory for it.
+    bool set_step(std::vector<AdapterMix> by_sequence);
 
     /// Called by the replaced function: the layer's product, by our own kernel or ggml's, in groups
     /// of rows where that is quicker.
@@ -103,7 +98,9 @@ private:
     std::uint32_t note(const ggml_tensor& weight, bool usable);
     void note_cache(const llm_graph_context& context);
     Operation* operation(std::uint32_t layer, bool outputs);
-    void see(const llama_ubatch& batch);
+    ggml_tensor* add_stacked(const llm_graph_context& context, std::uint32_t layer,
+                             ggml_tensor* input, ggml_tensor* output, Input& rows) const;
+    void see(const llama_ubatch& batch, Input& rows);
     void sort(const std::vector<std::uint32_t>& sequences, Rows& rows) const;
     void run(const Operation& operation, ggml_tensor& output, std::uint32_t thread,
              std::uint32_t threads) const;
@@ -121,8 +118,11 @@ private:
 
     std::vector<AdapterMix> step_;  // shape: [sequences]
     std::vector<bool> touched_;     // layers that some adapter of the step changes
-    std::map<std::vector<bool>, std::uint32_t> signatures_;
-    std::uint32_t signature_ = 0;  // of touched_: a graph made for another one cannot be used again
+    AdapterStack stack_;
+    bool stacked_ = false;
+    // Of touched_ and the stack: a graph made for another one cannot be used again.
+    std::map<std::pair<std::vector<bool>, std::uint32_t>, std::uint32_t> signatures_;
+    std::uint32_t signature_ = 0;
     Rows all_;
     Rows outputs_;
 };

@@ -23,11 +23,12 @@ void AdapterLane::settle(AdapterRoute wanted) {
     graph_.freeze();
     const auto usable = std::ranges::count_if(
         graph_.layers(), [](const LinearLayer& layer) { return layer.usable; });
-    together_ = wanted == AdapterRoute::automatic && usable > 0;
+    together_ = wanted != AdapterRoute::one_at_a_time && usable > 0;
+    graph_.use_stack(wanted == AdapterRoute::stacked || graph_.stack_wanted());
     const OwnProducts& products = graph_.products();
     log_event(LogLevel::info, "products_ready",
               {{"kernel", products.kernel()}, {"layers", products.layers()}});
-    if (wanted == AdapterRoute::automatic && usable == 0) {
+    if (wanted != AdapterRoute::one_at_a_time && usable == 0) {
         log_event(LogLevel::warning, "adapters_in_turns",
                   {{"why",
                     "no linear layer of this model goes through Molly's own function; "
@@ -73,7 +74,7 @@ void AdapterLane::choose(const std::vector<std::size_t>& slots,
 int AdapterLane::decode(llama_context& context, const llama_batch& batch,
                         std::vector<AdapterMix> mixes) {
     if (together_) {
-        graph_.set_step(std::move(mixes));
+        if (!graph_.set_step(std::move(mixes))) return -1;
         const AdapterGraph::Scope scope(graph_);
         return llama_decode(&context, batch);
     }

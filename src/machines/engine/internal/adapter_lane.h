@@ -37,7 +37,10 @@ public:
     }
 
     bool together() const noexcept { return together_; }
-    const char* kernel() const noexcept { return together_ ? graph_.kernel() : "llama.cpp"; }
+    const char* kernel() const noexcept {
+        if (!together_) return "llama.cpp";
+        return graph_.stacked() ? "mul_mat_id" : graph_.kernel();
+    }
     std::uint32_t layers() const noexcept {
         return static_cast<std::uint32_t>(graph_.layers().size());
     }

@@ -4,9 +4,8 @@
 #include <array>
 
 namespace molly::engine {
-namespace {
 
-float number_of_a(const LoraPair& pair, std::uint32_t rank, std::uint32_t in) {
+float lora_a_at(const LoraPair& pair, std::uint32_t rank, std::uint32_t in) {
     const std::size_t at = std::size_t{rank / lora_ranks} * pair.in * lora_ranks +
                            std::size_t{in / lora_lanes} * lora_lanes * lora_ranks +
                            std::size_t{rank % lora_ranks} * lora_lanes + in % lora_lanes;
@@ -14,14 +13,12 @@ float number_of_a(const LoraPair& pair, std::uint32_t rank, std::uint32_t in) {
     return half_to_float(pair.a[at]);
 }
 
-float number_of_b(const LoraPair& pair, std::uint32_t out, std::uint32_t rank) {
+float lora_b_at(const LoraPair& pair, std::uint32_t out, std::uint32_t rank) {
     const std::size_t at =
         (std::size_t{out / lora_lanes} * pair.rank + rank) * lora_lanes + out % lora_lanes;
     if (pair.b_bytes != nullptr) return pair.b_bytes[at] * pair.b_steps[out];
     return half_to_float(pair.b[at]);
 }
-
-}  // namespace
 
 void lora_reference(const LoraTask& task, const LoraRows& matrix) {
     const LoraPair& pair = *task.pair;
@@ -32,13 +29,13 @@ void lora_reference(const LoraTask& task, const LoraRows& matrix) {
         for (std::uint32_t r = 0; r < pair.rank; ++r) {
             float sum = 0;
             for (std::uint32_t i = 0; i < pair.in; ++i)
-                sum += number_of_a(pair, r, i) * x[i];
+                sum += lora_a_at(pair, r, i) * x[i];
             middle[r] = sum * pair.scale * task.scales[n];
         }
         for (std::uint32_t o = task.out_begin; o < task.out_end; ++o) {
             float sum = 0;
             for (std::uint32_t r = 0; r < pair.rank; ++r)
-                sum += number_of_b(pair, o, r) * middle[r];
+                sum += lora_b_at(pair, o, r) * middle[r];
             y[o] += sum;
         }
     }

@@ -86,6 +86,10 @@ struct LoraTask {
 
 using LoraKernel = void (*)(const LoraTask& task, const LoraRows& matrix);
 
+/// Single numbers of the factors, for whoever wants them in another order.
+float lora_a_at(const LoraPair& pair, std::uint32_t rank, std::uint32_t in);
+float lora_b_at(const LoraPair& pair, std::uint32_t out, std::uint32_t rank);
+
 /// What every other kernel is checked against.
 void lora_reference(const LoraTask& task, const LoraRows& matrix);
 void lora_avx2(const LoraTask& task, const LoraRows& matrix);
