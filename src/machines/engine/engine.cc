@@ -79,7 +79,8 @@ public:
     void drop_adapter(const std::string& hash) override { hot_->drop(hash); }
 
 private:
-    Result<std::shared_ptr<DraftModel>> open_draft_model(std::uint32_t threads);
+    Result<std::shared_ptr<DraftModel>> open_draft_model(
+        std::uint32_t threads, std::shared_ptr<const ComputeThreads> kept_threads);
     Result<void> check_room() const;
     Task<Result<void>> answer(const domain::Request& request, std::vector<AdapterUse> adapters,
                               DeltaSink& sink);
@@ -120,6 +121,7 @@ void fit_to_memory(const Model& model, Limits& limits) {
 
 /// Lowers the limits to what the model was trained for and what memory holds, and makes a context.
 Result<ContextPtr> make_context(const Model& model, Limits& limits, std::uint32_t threads,
+                                const std::shared_ptr<const ComputeThreads>& kept_threads,
                                 AdapterLane& lane) {
     const auto scope = lane.scope();
     limits.sequences_max = std::clamp<std::uint32_t>(limits.sequences_max, 1, 64);
@@ -131,7 +133,8 @@ Result<ContextPtr> make_context(const Model& model, Limits& limits, std::uint32_
         ContextPtr context = new_context(model, {.context_tokens = limits.context_tokens_max,
                                                  .sequences = limits.sequences_max,
                                                  .step_tokens = limits.step_tokens_max,
-                                                 .threads = threads});
+                                                 .threads = threads,
+                                                 .kept_threads = kept_threads});
         if (context) {
             limits.context_tokens_max =
                 std::min(limits.context_tokens_max, llama_n_ctx_seq(context.get()));
@@ -158,7 +161,8 @@ std::uint32_t choose_threads(const Model& model, const Limits& limits) {
 Result<void> LocalEngine::start() {
     const std::uint32_t threads = choose_threads(*model_, limits_);
     lane_ = std::make_unique<AdapterLane>(model_->handle(), limits_, threads);
-    TRY(auto context, make_context(*model_, limits_, threads, *lane_));
+    const std::shared_ptr<const ComputeThreads> kept_threads = ComputeThreads::make(threads);
+    TRY(auto context, make_context(*model_, limits_, threads, kept_threads, *lane_));
     lane_->settle(limits_.adapter_route);
     Description& description = model_->description();
     description.context_tokens_max = limits_.context_tokens_max;
@@ -168,7 +172,7 @@ Result<void> LocalEngine::start() {
     const std::uint64_t room =
         limits_.memory_bytes_max != 0 ? limits_.memory_bytes_max : memory_available() / 2;
     budget_ = std::make_shared<MemoryBudget>(room);
-    TRY(const auto draft_model, open_draft_model(threads));
+    TRY(const auto draft_model, open_draft_model(threads, kept_threads));
     TRY(hot_, lane_->make_hot_set(limits_.adapter_bytes_max != 0 ? limits_.adapter_bytes_max : room,
                                   budget_, limits_.adapter_numbers));
     worker_ = std::make_unique<Worker>();
@@ -195,11 +199,12 @@ Result<void> LocalEngine::start() {
 }
 
 /// Null when none is wanted. Its keys and values lie in memory as long as it does.
-Result<std::shared_ptr<DraftModel>> LocalEngine::open_draft_model(std::uint32_t threads) {
+Result<std::shared_ptr<DraftModel>> LocalEngine::open_draft_model(
+    std::uint32_t threads, std::shared_ptr<const ComputeThreads> kept_threads) {
     if (limits_.draft_model.empty() || limits_.speculation == Speculation::off)
         return std::shared_ptr<DraftModel>();
     TRY(std::shared_ptr<DraftModel> draft,
-        DraftModel::open(limits_.draft_model, *model_, limits_, threads));
+        DraftModel::open(limits_.draft_model, *model_, limits_, threads, std::move(kept_threads)));
     draft_bytes_ = draft->bytes();
     if (budget_->take(draft_bytes_)) return draft;
     constexpr double mebibyte = 1 << 20U;

@@ -32,7 +32,8 @@ Result<ContextPtr> make_context(const Model& model, std::uint32_t window, std::u
     ContextPtr context = new_context(model, {.context_tokens = window,
                                              .sequences = sequences,
                                              .step_tokens = step_tokens,
-                                             .threads = free_cores()});
+                                             .threads = free_cores(),
+                                             .kept_threads = {}});
     if (context) return context;
     return fail(ErrorCode::exhausted, "no memory for the model's context; close something");
 }

@@ -38,9 +38,9 @@ Result<void> check_vocabulary(const Model& draft, const Model& target,
 
 }  // namespace
 
-Result<std::unique_ptr<DraftModel>> DraftModel::open(const std::filesystem::path& file,
-                                                     const Model& target, const Limits& limits,
-                                                     std::uint32_t threads) {
+Result<std::unique_ptr<DraftModel>> DraftModel::open(
+    const std::filesystem::path& file, const Model& target, const Limits& limits,
+    std::uint32_t threads, std::shared_ptr<const ComputeThreads> kept_threads) {
     TRY(auto model, Model::load(file));
     TRY_DO(check_vocabulary(*model, target, file));
     if (llama_model_is_recurrent(model->handle()) || llama_model_is_hybrid(model->handle())) {
@@ -55,7 +55,8 @@ Result<std::unique_ptr<DraftModel>> DraftModel::open(const std::filesystem::path
     ContextPtr context = new_context(*model, {.context_tokens = limits.context_tokens_max,
                                               .sequences = limits.sequences_max,
                                               .step_tokens = limits.step_tokens_max,
-                                              .threads = threads});
+                                              .threads = threads,
+                                              .kept_threads = std::move(kept_threads)});
     if (!context) {
         return fail(Error(ErrorCode::exhausted,
                           "no memory for the draft model's context; lower sequences_max or "

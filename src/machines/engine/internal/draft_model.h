@@ -18,9 +18,9 @@ class DraftModel {
 public:
     /// With a place for each of `limits.sequences_max`. Errors: not_found, corrupt, exhausted;
     /// conflict (another vocabulary than `target`'s); unsupported (it cannot take tokens back).
-    static Result<std::unique_ptr<DraftModel>> open(const std::filesystem::path& file,
-                                                    const Model& target, const Limits& limits,
-                                                    std::uint32_t threads);
+    static Result<std::unique_ptr<DraftModel>> open(
+        const std::filesystem::path& file, const Model& target, const Limits& limits,
+        std::uint32_t threads, std::shared_ptr<const ComputeThreads> kept_threads);
     DraftModel(const DraftModel&) = delete;
     DraftModel& operator=(const DraftModel&) = delete;
     ~DraftModel() = default;

@@ -184,7 +184,9 @@ ContextPtr new_context(const Model& model, const ContextShape& shape) {
     params.n_threads_batch = static_cast<std::int32_t>(shape.threads);
     params.kv_unified = false;
     params.no_perf = true;
-    ContextPtr context(llama_init_from_model(model.handle(), params));
+    ContextPtr context(llama_init_from_model(model.handle(), params),
+                       ContextDeleter{shape.kept_threads});
+    if (context && shape.kept_threads) shape.kept_threads->attach(*context);
     return context && llama_get_memory(context.get()) != nullptr ? std::move(context) : nullptr;
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "engine/engine.h"
+#include "engine/internal/compute_threads.h"
 
 namespace molly::engine {
 
@@ -20,7 +21,9 @@ using Token = llama_token;
 struct ModelDeleter {
     void operator()(llama_model* model) const noexcept { llama_model_free(model); }
 };
+/// Keeps the threads that a context computes with until it is gone.
 struct ContextDeleter {
+    std::shared_ptr<const ComputeThreads> threads{};
     void operator()(llama_context* context) const noexcept { llama_free(context); }
 };
 using ContextPtr = std::unique_ptr<llama_context, ContextDeleter>;
@@ -76,6 +79,7 @@ struct ContextShape {
     std::uint32_t sequences = 1;
     std::uint32_t step_tokens = 0;  ///< at most in one forward pass
     std::uint32_t threads = 1;
+    std::shared_ptr<const ComputeThreads> kept_threads{};  ///< null: some for each forward pass
 };
 /// A context with keys and values of its own for each sequence. Null where memory does not hold it,
 /// or the model keeps neither.

@@ -1,6 +1,7 @@
 #include "engine/internal/weight_pages.h"
 
-#include <set>
+#include <algorithm>
+#include <vector>
 
 #include <ggml-backend.h>
 #include <ggml.h>
@@ -10,6 +11,7 @@
 namespace molly::engine {
 namespace {
 
+constexpr std::uintptr_t small_page = 4096;
 constexpr std::uintptr_t huge_page = 2U << 20U;
 
 #if defined(MADV_COLLAPSE)
@@ -18,8 +20,9 @@ constexpr int collapse = MADV_COLLAPSE;
 constexpr int collapse = 25;  // Linux 6.1; what does not know it refuses it
 #endif
 
-/// Whether the processor reads the buffer where it lies; ggml calls repacked weights foreign.
+/// Whether the processor reads the buffer where it lies; ggml does not call repacked weights so.
 bool in_memory(ggml_backend_buffer_t buffer) {
+    if (ggml_backend_buffer_is_host(buffer)) return true;
     const ggml_backend_buffer_type_t type = ggml_backend_buffer_get_type(buffer);
     ggml_backend_dev_t device = ggml_backend_buft_get_device(type);
     return device != nullptr && ggml_backend_dev_type(device) == GGML_BACKEND_DEVICE_TYPE_CPU;
@@ -28,18 +31,30 @@ bool in_memory(ggml_backend_buffer_t buffer) {
 }  // namespace
 
 std::uint64_t use_huge_pages(const llama_model& model) {
-    std::set<ggml_backend_buffer_t> buffers;
-    for (const auto& [name, tensor] : llama_internal_get_tensor_map(&model))
-        if (tensor->buffer != nullptr && in_memory(tensor->buffer)) buffers.insert(tensor->buffer);
+    struct Range {
+        std::uintptr_t begin = 0;
+        std::uintptr_t end = 0;
+    };
+    std::vector<Range> tensors;
+    for (const auto& [name, tensor] : llama_internal_get_tensor_map(&model)) {
+        if (tensor->buffer == nullptr || !in_memory(tensor->buffer)) continue;
+        const auto start = reinterpret_cast<std::uintptr_t>(tensor->data);
+        tensors.push_back({.begin = start, .end = start + ggml_nbytes(tensor)});
+    }
+    std::ranges::sort(tensors, {}, &Range::begin);
+    std::vector<Range> ranges;
+    for (const Range& tensor : tensors) {
+        // Between tensors of one buffer lies less than a page.
+        const bool joins = !ranges.empty() && tensor.begin < ranges.back().end + small_page;
+        if (!joins) ranges.push_back(tensor);
+        ranges.back().end = std::max(ranges.back().end, tensor.end);
+    }
     std::uint64_t bytes = 0;
-    for (ggml_backend_buffer_t buffer : buffers) {
-        const auto start = reinterpret_cast<std::uintptr_t>(ggml_backend_buffer_get_base(buffer));
-        const std::uintptr_t begin = (start + huge_page - 1) / huge_page * huge_page;
-        const std::uintptr_t end =
-            (start + ggml_backend_buffer_get_size(buffer)) / huge_page * huge_page;
-        if (end <= begin) continue;
+    for (const Range& range : ranges) {
+        const std::uintptr_t begin = (range.begin + huge_page - 1) / huge_page * huge_page;
+        const std::uintptr_t end = range.end / huge_page * huge_page;
         auto* pages = reinterpret_cast<void*>(begin);
-        if (madvise(pages, end - begin, MADV_HUGEPAGE) != 0) continue;
+        if (end <= begin || madvise(pages, end - begin, MADV_HUGEPAGE) != 0) continue;
         bytes += end - begin;
         // Now, and not when the system finds the time; refused where memory lies in pieces.
         static_cast<void>(madvise(pages, end - begin, collapse));
