@@ -1,18 +1,27 @@
 // What a decision costs: 1,000 candidate (target, adapter) pairs, each with evidence of its own,
 // for requests of one and of several domains. Processor time of one thread; the roster is made
-// once, and what is live of its targets beforehand, as the pipeline makes it.
+// once, and what is live of its targets beforehand. Last, with all that the pipeline looks up
+// before it decides.
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include "adapters/registry.h"
 #include "base/coroutine.h"
+#include "pipeline/presence.h"
 #include "policy/policy_engine.h"
 #include "router/router.h"
+#include "targets/target.h"
+#include "world/clock.h"
+#include "world/network.h"
 
 namespace {
 
@@ -114,6 +123,67 @@ double measure_after_learning(const policy::ClearedRequest& cleared, const route
     return times[rounds / 20];
 }
 
+/// A registry of so many adapters, as if they had been imported.
+std::unique_ptr<adapters::Registry> registry_of(const std::filesystem::path& folder,
+                                                std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+        adapters::Manifest manifest;
+        manifest.name = fmt::format("adapter-{:03}", i);
+        manifest.version = "1.0.0";
+        manifest.hash = std::string(64, '0');
+        manifest.label.origins = {fmt::format("corpus:{}", i)};
+        const std::filesystem::path names = folder / "adapters/names" / manifest.name;
+        std::filesystem::create_directories(names);
+        std::ofstream(names / "1.0.0.json") << adapters::to_text(manifest);
+        std::ofstream(names / "history") << "1.0.0\n";
+    }
+    auto registry = adapters::Registry::open(folder);
+    return registry ? *std::move(registry) : nullptr;
+}
+
+/// A decision as the pipeline makes it, in microseconds: how the targets are, which of 999 declared
+/// adapters are in the registry, what their labels permit, and the plan.
+double measure_all(const std::filesystem::path& folder) {
+    constexpr std::size_t adapters_count = 999;
+    const auto registry = registry_of(folder, adapters_count);
+    auto spec = std::make_shared<domain::TargetSpec>();
+    spec->id = "home";
+    spec->local = true;
+    spec->tier = domain::Tier::t0;
+    for (std::size_t i = 0; i < adapters_count; ++i) {
+        domain::Specialist one;
+        one.adapter = fmt::format("adapter-{:03}", i);
+        one.field = static_cast<domain::Field>(i % domain::fields_count);
+        one.threshold = 0.95;
+        spec->specialists.push_back(std::move(one));
+    }
+    world::SimulatedClock clock;
+    world::Engine engine(clock);
+    const auto home = targets::make_local_target(spec, engine, registry.get());
+    router::Estimates estimates({}, clock);
+    const router::Roster roster({home->shared_spec()}, &estimates);
+    const pipeline::Presence presence({home.get()}, roster);
+    const router::Options options;
+    const router::Health health(options, clock);
+    const policy::PolicyEngine policy({});
+    const auto cleared = request_of(1);
+    std::vector<double> times;
+    for (std::size_t round = 0; round < rounds; ++round) {
+        domain::Decision decision;
+        const double begin = thread_microseconds();
+        router::Moment moment;
+        moment.targets.resize(1);
+        moment.targets[0].queue_depth = home->queue_depth();
+        health.look(roster.targets(), moment.targets);
+        presence.look(cleared, policy, moment);
+        const auto made = router::plan(cleared, {}, roster, moment, options, decision);
+        times.push_back(thread_microseconds() - begin);
+        if (!made || moment.pairs.back() != router::Moment::Serving::yes) return -1;
+    }
+    std::nth_element(times.begin(), times.begin() + rounds / 2, times.end());
+    return times[rounds / 2];
+}
+
 }  // namespace
 
 int main() {
@@ -146,5 +216,10 @@ int main() {
             "\"decision_us_three_domains\":{:.1f},\"decision_us_after_learning\":{:.1f}}}\n",
             count, roster.pairs().size(), one, three, learned);
     }
+    const auto folder =
+        std::filesystem::temp_directory_path() / fmt::format("molly-decide-{}", getpid());
+    fmt::print("{{\"targets\":1,\"pairs\":1000,\"decision_all_included_us\":{:.1f}}}\n",
+               measure_all(folder));
+    std::filesystem::remove_all(folder);
     return 0;
 }

@@ -61,6 +61,7 @@ Pipeline::Pipeline(Parts parts, Options options)
     : parts_(std::move(parts)),
       options_(options),
       roster_(specs_of(parts_.targets), parts_.estimates),
+      presence_(parts_.targets, roster_),
       fingerprinter_(fingerprint_key(parts_.conversation_key)),
       lowered_(std::make_unique<LoweredConversations>()),
       counts_(std::make_unique<Counts>(parts_.metrics)),
@@ -357,25 +358,12 @@ std::vector<router::TargetView> Pipeline::views_for(const policy::ClearedRequest
 /// The same for a request that names no adapter: which of the declared ones are there.
 router::Moment Pipeline::moment_for(const policy::ClearedRequest& cleared,
                                     const policy::PolicyEngine& policy) const {
-    using Serving = router::Moment::Serving;
     router::Moment moment;
     moment.targets.resize(parts_.targets.size());
     for (std::size_t i = 0; i < parts_.targets.size(); ++i)
         moment.targets[i].queue_depth = parts_.targets[i]->queue_depth();
     parts_.health.look(roster_.targets(), moment.targets);
-    moment.pairs.reserve(roster_.pairs().size());
-    for (const router::Roster::Pair& pair : roster_.pairs()) {
-        if (pair.adapter.empty()) {
-            moment.pairs.push_back(Serving::yes);
-            continue;
-        }
-        const auto label = parts_.targets[pair.target]->adapter_label(pair.adapter);
-        const auto allowed =
-            label ? check_adapter(policy, cleared.annotated(), *label, roster_.spec_of(pair))
-                  : Result<void>();
-        if (!allowed) moment.denied[moment.pairs.size()] = allowed.error().message();
-        moment.pairs.push_back(!label ? Serving::no : !allowed ? Serving::denied : Serving::yes);
-    }
+    presence_.look(cleared, policy, moment);
     return moment;
 }
 

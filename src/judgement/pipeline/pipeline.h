@@ -17,6 +17,7 @@
 #include "domain/response.h"
 #include "domain/trace.h"
 #include "members/members.h"
+#include "pipeline/presence.h"
 #include "policy/policy_engine.h"
 #include "router/confidence.h"
 #include "router/router.h"
@@ -185,6 +186,7 @@ private:
     Options options_;
     std::vector<std::string> names_;  // of the targets
     router::Roster roster_;           // of the same
+    Presence presence_;               // of its adapters
     bool measures_confidence_ = false;
     std::atomic<std::shared_ptr<const Rules>> rules_;
     annotate::Fingerprinter fingerprinter_;

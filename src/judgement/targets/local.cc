@@ -50,6 +50,9 @@ public:
         }
         return label;
     }
+    std::uint64_t adapters_version() const override {
+        return registry_ == nullptr ? 0 : registry_->version();
+    }
     std::vector<std::string> adapters(std::size_t most) const override {
         if (registry_ == nullptr) return {};
         return registry_->names_for(engine_.describe().base_hash(), most);

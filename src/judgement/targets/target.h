@@ -1,5 +1,6 @@
 #pragma once
 // A place that can answer: the local engine, a site server, a remote provider.
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -54,6 +55,8 @@ public:
     virtual Result<std::string> adapter(std::string_view asked) const;
     /// The label of what it learned from. Errors: as adapter.
     virtual Result<domain::Label> adapter_label(std::string_view asked) const;
+    /// Another number whenever the answers of `adapter` and `adapter_label` may have changed.
+    virtual std::uint64_t adapters_version() const { return 0; }
     /// Names of adapters that can be asked for here, sorted, at most `most`.
     virtual std::vector<std::string> adapters(std::size_t most) const;
 

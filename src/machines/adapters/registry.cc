@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <fstream>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -31,12 +32,30 @@ namespace {
 
 constexpr std::size_t names_shown_max = 8;  // in an error
 
-/// Held while the registry changes, so that another process cannot undo the change.
-Result<models::File> lock_folder(const fs::path& folder) {
-    TRY(models::File file, models::open_file(folder / "lock"));
-    if (!models::lock(file, true)) return models::file_error(folder, "lock");
-    return file;
-}
+constexpr const char* changes_name = "changes";
+
+/// Held while the registry changes, so that another process cannot undo the change. At its end
+/// `changes` is a byte longer, whatever came of it.
+class Change {
+public:
+    Change(models::File lock, const fs::path& folder)
+        : lock_(std::move(lock)), changes_(folder / changes_name) {}
+    Change(const Change&) = delete;
+    Change& operator=(const Change&) = delete;
+    Change(Change&&) = delete;
+    Change& operator=(Change&&) = delete;
+    ~Change() { std::ofstream(changes_, std::ios::app | std::ios::binary).put('.'); }
+
+    static Result<std::unique_ptr<const Change>> begin(const fs::path& folder) {
+        TRY(models::File file, models::open_file(folder / "lock"));
+        if (!models::lock(file, true)) return models::file_error(folder, "lock");
+        return std::make_unique<const Change>(std::move(file), folder);
+    }
+
+private:
+    models::File lock_;
+    fs::path changes_;
+};
 
 Result<void> check_name(const std::string& name) {
     if (models::check_name(name)) return {};
@@ -209,7 +228,7 @@ Result<Manifest> Registry::import(const fs::path& file, Manifest manifest,
 }
 
 Result<Manifest> Registry::enter(const fs::path& file, Manifest manifest, bool promote) {
-    TRY(const models::File lock, lock_folder(folder_));
+    TRY(const auto change, Change::begin(folder_));
     TRY_DO(sign(manifest));
     const fs::path folder = folder_ / "names" / manifest.name;
     std::error_code ignored;
@@ -306,12 +325,18 @@ std::vector<std::string> Registry::names_for(std::string_view base_hash, std::si
     return out;
 }
 
+std::uint64_t Registry::version() const noexcept {
+    std::error_code none_yet;
+    const auto bytes = fs::file_size(folder_ / changes_name, none_yet);
+    return none_yet ? 0 : bytes;
+}
+
 fs::path Registry::file_of(const Manifest& manifest) const {
     return folder_ / "weights" / (manifest.hash + ".gguf");
 }
 
 Result<void> Registry::promote(std::string_view id) {
-    TRY(const models::File lock, lock_folder(folder_));
+    TRY(const auto change, Change::begin(folder_));
     TRY(const Manifest manifest, find(id));
     TRY(Shelf shelf, shelf_to_change(manifest.name));
     TRY_DO(shelf.promote(manifest.version));
@@ -320,7 +345,7 @@ Result<void> Registry::promote(std::string_view id) {
 }
 
 Result<Manifest> Registry::rollback(std::string_view name) {
-    TRY(const models::File lock, lock_folder(folder_));
+    TRY(const auto change, Change::begin(folder_));
     TRY(Shelf shelf, shelf_to_change(std::string(name)));
     auto serving = shelf.rollback();
     forget(std::string(name));
@@ -328,7 +353,7 @@ Result<Manifest> Registry::rollback(std::string_view name) {
 }
 
 Result<void> Registry::pin(std::string_view id, bool pinned) {
-    TRY(const models::File lock, lock_folder(folder_));
+    TRY(const auto change, Change::begin(folder_));
     TRY(const Manifest manifest, find(id));
     TRY(Shelf shelf, shelf_to_change(manifest.name));
     TRY_DO(shelf.pin(manifest.version, pinned));
@@ -399,7 +424,7 @@ void Registry::drop_unused(const std::string& hash) const {
 }
 
 Result<void> Registry::remove(std::string_view id) {
-    TRY(const models::File lock, lock_folder(folder_));
+    TRY(const auto change, Change::begin(folder_));
     const auto [name, version] = split_id(id);
     TRY(Shelf shelf, shelf_to_change(name));
     std::vector<Manifest> going;

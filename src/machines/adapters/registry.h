@@ -67,6 +67,10 @@ public:
     /// The names whose promoted version fits the base, sorted, at most `most` of them.
     std::vector<std::string> names_for(std::string_view base_hash, std::size_t most) const;
 
+    /// Grows whenever this process or another one changed anything: one look at the size of a file,
+    /// to which every change adds a byte.
+    std::uint64_t version() const noexcept;
+
     /// The weights. The file may be gone when a version was removed in between.
     std::filesystem::path file_of(const Manifest& manifest) const;
 

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <limits>
 #include <thread>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -189,6 +190,27 @@ TEST_F(RegistryTest, AnotherProcessSeesAPromotion) {
     EXPECT_EQ(reader->find("law")->version, "1.0.0");
     ASSERT_TRUE(registry_->promote("law@1.1.0"));
     EXPECT_EQ(reader->find("law")->version, "1.1.0");
+}
+
+TEST_F(RegistryTest, EveryChangeRaisesTheVersionForOtherProcessesToo) {
+    const auto reader = *Registry::open(folder_.path());
+    std::uint64_t before = reader->version();
+    const auto grew = [&] {
+        const std::uint64_t now = reader->version();
+        return std::exchange(before, now) < now;
+    };
+    ASSERT_TRUE(import("law", "1.0.0", 0));
+    EXPECT_TRUE(grew());
+    ASSERT_TRUE(import("law", "1.1.0", 1));
+    EXPECT_TRUE(grew());
+    ASSERT_TRUE(registry_->rollback("law"));
+    EXPECT_TRUE(grew());
+    ASSERT_TRUE(registry_->promote("law@1.1.0"));
+    EXPECT_TRUE(grew());
+    ASSERT_TRUE(registry_->remove("law"));
+    EXPECT_TRUE(grew());
+    EXPECT_FALSE(reader->find("law"));
+    EXPECT_FALSE(grew());
 }
 
 TEST_F(RegistryTest, VerifyFindsEveryChange) {

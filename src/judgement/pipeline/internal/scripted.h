@@ -136,7 +136,7 @@ public:
         ledger_.reserved -= tokens_;
         --ledger_.open;
     }
-    void settle(std::uint64_t tokens, domain::Money cost) override {
+    void settle(std::uint64_t tokens, domain::Money) override {
         ledger_.settled += tokens;
         ledger_.cost += cost;
     }
@@ -150,7 +150,7 @@ class LedgerMembers final : public members::Members {
 public:
     explicit LedgerMembers(Ledger& ledger) : ledger_(ledger) {}
     Result<std::unique_ptr<members::Reservation>> reserve(const members::Key&, std::uint64_t tokens,
-                                                          domain::Money) override {
+                                                          domain::Money cost) override {
         if (ledger_.on_reserve) ledger_.on_reserve();
         if (ledger_.refuses) return fail(ErrorCode::rate_limited, "one request a minute");
         if (tokens > ledger_.tokens_max) return fail(ErrorCode::exhausted, "too many tokens");
@@ -192,6 +192,7 @@ public:
         TRY(const std::string version, adapter(asked));
         return adapter_labels.at(version);
     }
+    std::uint64_t adapters_version() const override { return ++versions_asked; }  // any moment
     std::uint32_t queue_depth() const noexcept override { return 0; }
     Task<Result<void>> probe(const policy::Permit&) override { co_return Result<void>(); }
 
@@ -200,6 +201,7 @@ public:
     std::function<void()> on_given_up;                    ///< while an attempt waits
     std::map<std::string, std::string> versions;          // of adapters, by name and by themselves
     std::map<std::string, domain::Label> adapter_labels;  // by version
+    mutable std::uint64_t versions_asked = 0;
     int attempts = 0;
     std::vector<domain::Request> seen;
 
