@@ -95,7 +95,8 @@ struct Attempt {
     std::chrono::microseconds duration{0};
     Redactions redactions = {};             ///< what was replaced before it left
     std::optional<double> confidence = {};  ///< in its answer, in [0, 1]; empty: not measured
-    bool rejected = false;                  ///< another answer than its own was told
+    ConfidenceSource confidence_from = ConfidenceSource::logprobs;  ///< where that comes from
+    bool rejected = false;  ///< another answer than its own was told
     Cause cause = Cause::step;
 };
 

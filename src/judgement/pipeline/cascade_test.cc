@@ -180,7 +180,8 @@ TEST_F(CascadeTest, JudgedAnswersMoveTheLine) {
     ASSERT_TRUE(run(request()).has_value());
     EXPECT_EQ(office.attempts, 0);
     for (int i = 0; i < 40; ++i) {
-        std::ignore = confidences->learn("home", "", trace().capability.field(), 0.95, 0, 1);
+        std::ignore =
+            confidences->learn({.target = "home"}, trace().capability.field(), 0.95, 0, 1);
     }
     ASSERT_TRUE(run(request()).has_value());
     EXPECT_EQ(office.attempts, 1);

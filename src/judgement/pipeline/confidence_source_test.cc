@@ -189,6 +189,109 @@ TEST_F(ConfidenceSourceTest, TheVerifiersPriceCounts) {
     EXPECT_EQ(ledger.cost, trace().cost);
 }
 
+TEST_F(ConfidenceSourceTest, WhatAVerifierSaysIsEvidence) {
+    estimates = std::make_unique<router::Estimates>(router::EstimateOptions(), clock);
+    add_measured("home", Tier::t0, ConfidenceSource::verifier, {"forse"}, "judge");
+    add("judge", Tier::t0, 0.1, says("30"));
+    add("office", Tier::t1, 0.5, says("sicuro"));
+    ASSERT_TRUE(run(request()).has_value());
+    EXPECT_EQ(trace().attempts[0].confidence_from, ConfidenceSource::verifier);
+    const auto rows = estimates->rows();
+    ASSERT_EQ(rows.size(), 1U);
+    EXPECT_EQ(rows[0].target, "home");
+    EXPECT_NEAR(rows[0].mean, 0.3, 1e-9);
+    EXPECT_NEAR(rows[0].weight, routing.verifier_weight, 1e-9);
+    EXPECT_LT(routing.verifier_weight, 1);  // of a person's
+    ASSERT_EQ(store.estimate_rows.size(), 1U);
+    EXPECT_EQ(store.estimate_rows[0].target, "home");
+    EXPECT_NEAR(store.estimate_rows[0].weight, routing.verifier_weight, 1e-9);
+}
+
+TEST_F(ConfidenceSourceTest, AVerifiersNumberIsEvidenceOfWhatItWasWorth) {
+    estimates = std::make_unique<router::Estimates>(router::EstimateOptions(), clock);
+    confidences = std::make_unique<router::Confidences>(router::EstimateOptions(), clock);
+    // Whom this verifier was content with, people were not.
+    const router::Meter meter{.target = "home", .from = ConfidenceSource::verifier};
+    for (int i = 0; i < 200; ++i)
+        std::ignore = confidences->learn(meter, domain::Field::other, 0.95, 0, 1);
+    add_measured("home", Tier::t0, ConfidenceSource::verifier, {"certo"}, "judge");
+    add("judge", Tier::t0, 0.1, says("95"));
+    add("office", Tier::t1, 0.5, says("sicuro"));
+    ASSERT_TRUE(run(request()).has_value());
+    EXPECT_EQ(edge.text, "sicuro");
+    ASSERT_EQ(estimates->rows().size(), 1U);
+    EXPECT_LT(estimates->rows()[0].mean, 0.2);
+}
+
+TEST_F(ConfidenceSourceTest, AVerifierWithoutWeightTeachesNothing) {
+    estimates = std::make_unique<router::Estimates>(router::EstimateOptions(), clock);
+    routing.verifier_weight = 0;
+    add_measured("home", Tier::t0, ConfidenceSource::verifier, {"forse"}, "judge");
+    add("judge", Tier::t0, 0.1, says("30"));
+    add("office", Tier::t1, 0.5, says("sicuro"));
+    ASSERT_TRUE(run(request()).has_value());
+    EXPECT_TRUE(estimates->rows().empty());
+    EXPECT_TRUE(store.estimate_rows.empty());
+}
+
+TEST_F(ConfidenceSourceTest, WhatSomebodySaysOfItselfIsNoEvidence) {
+    estimates = std::make_unique<router::Estimates>(router::EstimateOptions(), clock);
+    add_measured("home", Tier::t0, ConfidenceSource::stated, {"forse", "20"});
+    add_measured("attic", Tier::t1, ConfidenceSource::verifier, {"mah", "15"}, "attic");
+    add("office", Tier::t2, 0.5, says("sicuro"));
+    auto asked = request();
+    asked.caller.lowest_class = Sensitivity::standard;
+    asked.extensions.sensitivity = Sensitivity::standard;
+    ASSERT_TRUE(run(std::move(asked)).has_value());
+    EXPECT_EQ(attempts(),
+              "home rejected, verification home answered, attic rejected, verification attic "
+              "answered, office answered");
+    EXPECT_EQ(trace().attempts[2].confidence_from, ConfidenceSource::stated);
+    EXPECT_TRUE(estimates->rows().empty());
+}
+
+TEST_F(ConfidenceSourceTest, AnAliasMayNameTheVerifierAndHasItsRoom) {
+    routing.aliases["checker"] = "judge";
+    price = domain::Money{1000};
+    add_measured("home", Tier::t0, ConfidenceSource::verifier, {"forse"}, "checker");
+    add("judge", Tier::t1, 0.1, says("30"));
+    add("office", Tier::t1, 0.5, says("sicuro"));
+    auto asked = request();
+    asked.sampling.answer_tokens_max = 100;
+    ASSERT_TRUE(run(std::move(asked)).has_value());
+    EXPECT_EQ(attempts(), "home rejected, verification judge answered, office answered");
+    // Two answers of 100 tokens and a number of 8.
+    EXPECT_EQ(ledger.cost_asked, domain::Money{208'000});
+}
+
+TEST_F(ConfidenceSourceTest, AnybodyIsNoVerifier) {
+    routing.aliases["checker"] = "auto";
+    ScriptedTarget& home =
+        add_measured("home", Tier::t0, ConfidenceSource::verifier, {"forse"}, "checker");
+    add("office", Tier::t1, 0.5, says("mai"));
+    ASSERT_TRUE(run(request()).has_value());
+    EXPECT_EQ(home.attempts, 1);
+    EXPECT_EQ(attempts(), "home answered");
+}
+
+TEST_F(ConfidenceSourceTest, JudgementsOfTwoSourcesStayApart) {
+    estimates = std::make_unique<router::Estimates>(router::EstimateOptions(), clock);
+    confidences = std::make_unique<router::Confidences>(router::EstimateOptions(), clock);
+    add_measured("home", Tier::t0, ConfidenceSource::verifier, {"certo"}, "judge");
+    add("judge", Tier::t0, 0.1, says("95"));
+    add("office", Tier::t1, 0.5, says("mai"));
+    ASSERT_TRUE(run(request()).has_value());
+    boost::asio::io_context io;
+    spawn(io.get_executor(), [&]() -> Task<void> {
+        EXPECT_TRUE((co_await pipeline().judge(trace(), 0)).has_value());
+    });
+    io.run();
+    ASSERT_EQ(confidences->rows().size(), 1U);
+    EXPECT_EQ(confidences->rows()[0].meter.from, ConfidenceSource::verifier);
+    EXPECT_EQ(store.estimate_rows.back().band, "sure9:verifier");
+    EXPECT_DOUBLE_EQ(confidences->at({.target = "home"}, trace().capability.field(), 0.95), 0.95);
+}
+
 TEST_F(ConfidenceSourceTest, WhatATargetSaysOfItself) {
     ScriptedTarget& home =
         add_measured("home", Tier::t0, ConfidenceSource::stated, {"forse", "20"});

@@ -1,6 +1,8 @@
 // What the router learns from judged answers, and how it is kept.
+#include <algorithm>
+#include <iterator>
 #include <map>
-#include <tuple>
+#include <utility>
 
 #include "base/coroutine.h"
 #include "pipeline/internal/record.h"
@@ -32,10 +34,10 @@ std::vector<store::EstimateRow> stored(const std::vector<router::EstimateRow>& r
 
 /// Beside the estimates, in rows of their own bands.
 store::EstimateRow stored(const router::SureRow& row) {
-    return {.target = row.target,
-            .adapter = row.adapter,
+    return {.target = row.meter.target,
+            .adapter = row.meter.adapter,
             .field = std::string(to_string(row.field)),
-            .band = router::band_name(row.bin),
+            .band = router::band_name(row.meter.from, row.bin),
             .mean = row.mean,
             .weight = row.weight,
             .updated = row.updated};
@@ -58,14 +60,39 @@ Task<Result<void>> Pipeline::judge(domain::Trace trace, double score) {
     CO_TRY_DO(co_await parts_.store.put_feedback(trace.id, score));
     auto changed = stored(parts_.estimates->learn(trace.target, router::adapter_name(trace.adapter),
                                                   trace.capability, score, weight_of_person));
-    const std::optional<double> sureness =
-        trace.attempts.empty() ? std::nullopt : serving(trace).confidence;
-    if (sureness && parts_.confidences != nullptr) {
+    const domain::Attempt* line = trace.attempts.empty() ? nullptr : &serving(trace);
+    if (line != nullptr && line->confidence && parts_.confidences != nullptr) {
+        const router::Meter meter{.target = trace.target,
+                                  .adapter = router::adapter_name(trace.adapter),
+                                  .from = line->confidence_from};
         changed.push_back(stored(parts_.confidences->learn(
-            trace.target, router::adapter_name(trace.adapter), trace.capability.field(), *sureness,
-            score, weight_of_person)));
+            meter, trace.capability.field(), *line->confidence, score, weight_of_person)));
     }
     co_return co_await parts_.store.put_estimates(std::move(changed));
+}
+
+/// What verifiers said of this request's answers is evidence too. A number counts for what judged
+/// answers of the same number were worth.
+std::vector<store::EstimateRow> Pipeline::learn_verified(const domain::Trace& trace) const {
+    std::vector<store::EstimateRow> changed;
+    const double weight = parts_.routing.verifier_weight;
+    if (parts_.estimates == nullptr || !(weight > 0)) return changed;
+    for (const domain::Attempt& line : trace.attempts) {
+        // What somebody says of itself is no evidence.
+        if (!line.confidence || line.confidence_from != domain::ConfidenceSource::verifier)
+            continue;
+        const router::Meter meter{.target = line.target,
+                                  .adapter = router::adapter_name(line.adapter),
+                                  .from = line.confidence_from};
+        const double score =
+            parts_.confidences == nullptr
+                ? *line.confidence
+                : parts_.confidences->at(meter, trace.capability.field(), *line.confidence);
+        auto rows = stored(
+            parts_.estimates->learn(meter.target, meter.adapter, trace.capability, score, weight));
+        std::move(rows.begin(), rows.end(), std::back_inserter(changed));
+    }
+    return changed;
 }
 
 Task<Result<void>> Pipeline::learn_confidence(std::vector<router::SureRow> seen) {
@@ -73,9 +100,10 @@ Task<Result<void>> Pipeline::learn_confidence(std::vector<router::SureRow> seen)
     std::vector<store::EstimateRow> changed;
     for (const router::SureRow& row : seen) {
         const double sureness = (row.bin + 0.5) / router::Confidences::bins;
+        router::Meter meter = row.meter;
+        meter.adapter = router::adapter_name(meter.adapter);
         changed.push_back(
-            stored(parts_.confidences->learn(row.target, router::adapter_name(row.adapter),
-                                             row.field, sureness, row.mean, row.weight)));
+            stored(parts_.confidences->learn(meter, row.field, sureness, row.mean, row.weight)));
     }
     co_return co_await parts_.store.put_estimates(std::move(changed));
 }
@@ -86,20 +114,18 @@ std::vector<router::SureRow> Pipeline::confidences() const {
 }
 
 std::vector<Pipeline::Line> Pipeline::lines(double precision) const {
-    std::map<std::tuple<std::string, std::string, std::optional<domain::Field>>, double> judged;
+    std::map<std::pair<router::Meter, std::optional<domain::Field>>, double> judged;
     for (const router::SureRow& row : confidences()) {
-        judged[{row.target, row.adapter, std::nullopt}] += row.weight;
-        judged[{row.target, row.adapter, row.field}] += row.weight;
+        judged[{row.meter, std::nullopt}] += row.weight;
+        judged[{row.meter, row.field}] += row.weight;
     }
     std::vector<Line> lines;
     for (const auto& [key, evidence] : judged) {
-        const auto& [target, adapter, field] = key;
-        lines.push_back(
-            {.target = target,
-             .adapter = adapter,
-             .field = field,
-             .evidence = evidence,
-             .threshold = parts_.confidences->choose(target, adapter, field, precision)});
+        const auto& [meter, field] = key;
+        lines.push_back({.meter = meter,
+                         .field = field,
+                         .evidence = evidence,
+                         .threshold = parts_.confidences->choose(meter, field, precision)});
     }
     return lines;
 }

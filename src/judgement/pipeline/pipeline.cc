@@ -282,10 +282,18 @@ Task<Result<Answered>> Pipeline::record(domain::Trace trace, MonoTime arrived, P
             parts_.store.remember(fingerprinter_.of(outcome->response.text.text()), trace.label);
     }
     const std::string id = trace.id;
+    auto learned = learn_verified(trace);
     const Result<void> committed = co_await parts_.store.append(std::move(trace));
     if (!committed) {
         log_event(LogLevel::error, "trace_not_committed",
                   {{"id", id}, {"code", to_string(committed.error().code())}});
+    }
+    if (committed && !learned.empty()) {
+        const auto kept = co_await parts_.store.put_estimates(std::move(learned));
+        if (!kept) {
+            log_event(LogLevel::error, "estimates_not_kept",
+                      {{"id", id}, {"code", to_string(kept.error().code())}});
+        }
     }
     if (!outcome) co_return fail(std::move(outcome).error());
     if (!committed) co_return fail(unrecorded(committed.error()));

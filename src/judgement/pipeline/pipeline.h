@@ -139,10 +139,9 @@ public:
     /// What judged answers say of each target's confidence.
     std::vector<router::SureRow> confidences() const;
     /// Where to draw the line for answers that are good at least as often as `precision`, for each
-    /// target and adapter of which something was judged, over all fields and for each.
+    /// meter of which something was judged, over all fields and for each.
     struct Line {
-        std::string target;
-        std::string adapter;
+        router::Meter meter;
         std::optional<domain::Field> field;  ///< nothing: all
         double evidence = 0;
         std::optional<router::Threshold> threshold;  ///< nothing: too little was judged, or too bad
@@ -179,6 +178,7 @@ private:
                         const domain::Caller& caller) const;
     void label_answer(domain::Trace& trace, const domain::Request& asked,
                       const domain::Response& response) const;
+    std::vector<store::EstimateRow> learn_verified(const domain::Trace& trace) const;
     Task<Result<Answered>> record(domain::Trace trace, MonoTime arrived, Prepared* prepared,
                                   Result<Outcome> outcome);
 

@@ -246,6 +246,41 @@ TEST_F(HedgeTest, ADeclaredPaidCallIsHedgedAndTheWastedLineCosts) {
     EXPECT_EQ(trace().usage, trace().attempts[1].usage);
 }
 
+TEST_F(HedgeTest, TheLastStepOfACascadeIsHedgedLikeAnyOther) {
+    confidence_min = 0.8;
+    add("home", Tier::t0, 0.9, says_sure("forse", 0.3));
+    confidence_min = 0;
+    add("office", Tier::t1, 0.8, slow("tardi"));
+    ScriptedTarget& den = add("den", Tier::t1, 0.5, says("pronto"));
+    den.on_attempt = [&] { gate->set(true); };
+    const auto answered = run(request());
+    ASSERT_TRUE(answered) << answered.error().message();
+    EXPECT_EQ(attempts(), "home rejected, office cancelled, hedge den answered");
+    EXPECT_EQ(edge.text, "pronto");
+    EXPECT_TRUE(answered->response.caveat.empty());
+}
+
+TEST_F(HedgeTest, AfterADoubtfulAnswerOnlyAHigherTierIsARival) {
+    confidence_min = 0.8;
+    add("home", Tier::t0, 0.9, says_sure("forse", 0.3));
+    confidence_min = 0;
+    ScriptedTarget& office = add("office", Tier::t1, 0.8, slow("eccomi"));
+    ScriptedTarget& attic = add("attic", Tier::t0, 0.1, says("mai"));
+    // Long after a rival would have been asked.
+    office.on_attempt = [&] {
+        spawn(running->get_executor(), [&]() -> Task<void> {
+            for (int i = 0; i < 100; ++i)
+                co_await boost::asio::post(*running, boost::asio::use_awaitable);
+            gate->set(true);
+        });
+    };
+    attic.on_attempt = [&] { gate->set(true); };
+    ASSERT_TRUE(run(request()).has_value());
+    EXPECT_EQ(attempts(), "home rejected, office answered");
+    EXPECT_EQ(edge.text, "eccomi");
+    EXPECT_EQ(attic.attempts, 0);
+}
+
 TEST_F(HedgeTest, OnlyAPermittedTargetIsARival) {
     ScriptedTarget& home = add("home", Tier::t0, 0.9, slow("eccomi"));
     ScriptedTarget& rented = add("rented", Tier::t2, 0.5, says("mai"));

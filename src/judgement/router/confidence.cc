@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
+
 namespace molly::router {
 namespace {
 
@@ -87,14 +89,21 @@ std::uint32_t bin_of(double sureness) noexcept {
     return static_cast<std::uint32_t>(std::clamp(sureness * bins, 0.0, bins - 1));
 }
 
-std::string band_name(std::uint32_t bin) {
-    return "sure" + std::to_string(bin);
+std::string band_name(domain::ConfidenceSource from, std::uint32_t bin) {
+    if (from == domain::ConfidenceSource::logprobs) return fmt::format("sure{}", bin);
+    return fmt::format("sure{}:{}", bin, to_string(from));
 }
 
-std::optional<std::uint32_t> bin_from(std::string_view band) noexcept {
-    if (band.size() != 5 || !band.starts_with("sure") || band[4] < '0' || band[4] > '9')
+std::optional<SureBand> sure_band_from(std::string_view band) noexcept {
+    if (band.size() < 5 || !band.starts_with("sure") || band[4] < '0' || band[4] > '9')
         return std::nullopt;
-    return static_cast<std::uint32_t>(band[4] - '0');
+    SureBand found;
+    found.bin = static_cast<std::uint32_t>(band[4] - '0');
+    if (band.size() == 5) return found;
+    const auto from = domain::confidence_source_from(band.substr(6));
+    if (band[5] != ':' || !from) return std::nullopt;
+    found.from = *from;
+    return found;
 }
 
 Confidences::Curve Confidences::curve(const Lines* lines, std::optional<domain::Field> field,
@@ -124,11 +133,10 @@ Confidences::Curve Confidences::curve(const Lines* lines, std::optional<domain::
     return values;
 }
 
-double Confidences::at(const std::string& target, const std::string& adapter, domain::Field field,
-                       double sureness) const {
+double Confidences::at(const Meter& meter, domain::Field field, double sureness) const {
     const WallTime now = clock_.wall();
     const std::scoped_lock lock(mutex_);
-    const auto found = seen_.find({target, adapter});
+    const auto found = seen_.find(meter);
     if (found == seen_.end()) return std::clamp(sureness, 0.0, 1.0);
     const Curve values = curve(&found->second, field, now);
     // Between the middles of the bins along a line.
@@ -139,15 +147,14 @@ double Confidences::at(const std::string& target, const std::string& adapter, do
     return values[low] * (1 - share) + values[high] * share;
 }
 
-SureRow Confidences::learn(const std::string& target, const std::string& adapter,
-                           domain::Field field, double sureness, double score, double weight) {
+SureRow Confidences::learn(const Meter& meter, domain::Field field, double sureness, double score,
+                           double weight) {
     const WallTime now = clock_.wall();
     const std::uint32_t bin = bin_of(sureness);
     const std::scoped_lock lock(mutex_);
-    Average& seen = seen_[{target, adapter}][static_cast<std::size_t>(field)][bin];
+    Average& seen = seen_[meter][static_cast<std::size_t>(field)][bin];
     if (weight > 0) seen.add(std::clamp(score, 0.0, 1.0), weight, options_, now);
-    return {.target = target,
-            .adapter = adapter,
+    return {.meter = meter,
             .field = field,
             .bin = bin,
             .mean = seen.mean,
@@ -159,7 +166,7 @@ void Confidences::load(const std::vector<SureRow>& rows) {
     const std::scoped_lock lock(mutex_);
     for (const SureRow& row : rows) {
         if (row.bin >= Confidences::bins) continue;
-        seen_[{row.target, row.adapter}][static_cast<std::size_t>(row.field)][row.bin] = {
+        seen_[row.meter][static_cast<std::size_t>(row.field)][row.bin] = {
             .mean = row.mean, .weight = row.weight, .updated = row.updated};
     }
 }
@@ -168,13 +175,12 @@ std::vector<SureRow> Confidences::rows() const {
     const WallTime now = clock_.wall();
     const std::scoped_lock lock(mutex_);
     std::vector<SureRow> rows;
-    for (const auto& [key, lines] : seen_) {
+    for (const auto& [meter, lines] : seen_) {
         for (std::size_t field = 0; field < domain::fields_count; ++field) {
             for (std::uint32_t bin = 0; bin < Confidences::bins; ++bin) {
                 const Average& seen = lines[field][bin];
                 if (seen.weight <= 0) continue;
-                rows.push_back({.target = key.first,
-                                .adapter = key.second,
+                rows.push_back({.meter = meter,
                                 .field = static_cast<domain::Field>(field),
                                 .bin = bin,
                                 .mean = seen.mean,
@@ -186,12 +192,11 @@ std::vector<SureRow> Confidences::rows() const {
     return rows;
 }
 
-std::optional<Threshold> Confidences::choose(const std::string& target, const std::string& adapter,
-                                             std::optional<domain::Field> field,
+std::optional<Threshold> Confidences::choose(const Meter& meter, std::optional<domain::Field> field,
                                              double precision) const {
     const WallTime now = clock_.wall();
     const std::scoped_lock lock(mutex_);
-    const auto found = seen_.find({target, adapter});
+    const auto found = seen_.find(meter);
     if (found == seen_.end()) return std::nullopt;
     const Curve values = curve(&found->second, field, now);
     Curve weights{};

@@ -2,13 +2,13 @@
 // How sure is a target of an answer, and what was that worth? Log-probabilities become one number,
 // and judged answers tell how often an answer of that number was good. Safe from any thread.
 #include <array>
+#include <compare>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -23,10 +23,19 @@ namespace molly::router {
 /// one wild guess in a long answer shows. Nothing without log-probabilities.
 std::optional<double> sureness_of(std::span<const domain::TokenLogprob> tokens);
 
-/// Judged answers of one (target, adapter) in one field whose sureness fell into one bin.
+/// Whose answers they are, and where the numbers come from: two sources mean different things by
+/// one number, so what was learned of one says nothing of another.
+struct Meter {
+    std::string target = {};
+    std::string adapter = {};
+    domain::ConfidenceSource from = domain::ConfidenceSource::logprobs;
+
+    auto operator<=>(const Meter&) const = default;
+};
+
+/// Judged answers of one meter in one field whose sureness fell into one bin.
 struct SureRow {
-    std::string target;
-    std::string adapter;
+    Meter meter;
     domain::Field field = domain::Field::other;
     std::uint32_t bin = 0;
     double mean = 0;  ///< of their scores
@@ -36,9 +45,16 @@ struct SureRow {
 
 /// The bin of a sureness.
 std::uint32_t bin_of(double sureness) noexcept;
-/// `sure7`: how a bin is called where rows are kept; and back.
-std::string band_name(std::uint32_t bin);
-std::optional<std::uint32_t> bin_from(std::string_view band) noexcept;
+/// `sure7`, or with another source than log-probabilities `sure7:verifier`: how rows of a bin are
+/// called where they are kept; and back.
+std::string band_name(domain::ConfidenceSource from, std::uint32_t bin);
+struct SureBand {
+    domain::ConfidenceSource from = domain::ConfidenceSource::logprobs;
+    std::uint32_t bin = 0;
+
+    bool operator==(const SureBand&) const = default;
+};
+std::optional<SureBand> sure_band_from(std::string_view band) noexcept;
 
 /// Where to draw the line, as judged answers say.
 struct Threshold {
@@ -61,17 +77,16 @@ public:
 
     /// The probability that an answer of this sureness is good. While nothing was judged the
     /// sureness is taken at its word; it never falls as the sureness rises.
-    double at(const std::string& target, const std::string& adapter, domain::Field field,
-              double sureness) const;
+    double at(const Meter& meter, domain::Field field, double sureness) const;
     /// Gives the row that changed.
-    SureRow learn(const std::string& target, const std::string& adapter, domain::Field field,
-                  double sureness, double score, double weight);
+    SureRow learn(const Meter& meter, domain::Field field, double sureness, double score,
+                  double weight);
     void load(const std::vector<SureRow>& rows);
     std::vector<SureRow> rows() const;
     /// The lowest line above which answers were good at least as often as `precision`, with 95 %
     /// certainty; over all fields without one. Nothing: no line does, or too little was judged.
-    std::optional<Threshold> choose(const std::string& target, const std::string& adapter,
-                                    std::optional<domain::Field> field, double precision) const;
+    std::optional<Threshold> choose(const Meter& meter, std::optional<domain::Field> field,
+                                    double precision) const;
 
 private:
     using Line = std::array<Average, bins>;
@@ -82,7 +97,7 @@ private:
     EstimateOptions options_;
     Clock& clock_;
     mutable std::mutex mutex_;
-    std::map<std::pair<std::string, std::string>, Lines> seen_;
+    std::map<Meter, Lines> seen_;
 };
 
 }  // namespace molly::router

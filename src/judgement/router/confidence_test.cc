@@ -50,10 +50,10 @@ class ConfidencesTest : public ::testing::Test {
 protected:
     void judge(double sureness, double score, int times, Field field = Field::science) {
         for (int i = 0; i < times; ++i)
-            std::ignore = confidences_.learn("home", "", field, sureness, score, 1);
+            std::ignore = confidences_.learn({.target = "home"}, field, sureness, score, 1);
     }
     double at(double sureness, Field field = Field::science) {
-        return confidences_.at("home", "", field, sureness);
+        return confidences_.at({.target = "home"}, field, sureness);
     }
 
     StillClock clock_;
@@ -82,7 +82,7 @@ TEST_F(ConfidencesTest, EachDomainHasItsOwnAndBorrowsFromTheOthers) {
     EXPECT_LT(at(0.85, Field::medicine), 0.3);
     EXPECT_GT(at(0.85, Field::arts), 0.7);
     EXPECT_NEAR(at(0.85, Field::science), 0.5, 0.15);
-    EXPECT_DOUBLE_EQ(confidences_.at("office", "", Field::arts, 0.85), 0.85);
+    EXPECT_DOUBLE_EQ(confidences_.at({.target = "office"}, Field::arts, 0.85), 0.85);
 }
 
 TEST_F(ConfidencesTest, TheLineKeepsThePrecisionThatIsWanted) {
@@ -91,7 +91,7 @@ TEST_F(ConfidencesTest, TheLineKeepsThePrecisionThatIsWanted) {
         judge(sureness, 1, 10 * bin);
         judge(sureness, 0, 90 - 10 * bin);
     }
-    const auto line = confidences_.choose("home", "", Field::science, 0.8);
+    const auto line = confidences_.choose({.target = "home"}, Field::science, 0.8);
     ASSERT_TRUE(line);
     EXPECT_GE(line->lower, 0.8);
     EXPECT_GT(line->accepted, 0.05);
@@ -99,15 +99,15 @@ TEST_F(ConfidencesTest, TheLineKeepsThePrecisionThatIsWanted) {
     // Answers above the line pass, those well below do not.
     EXPECT_GE(at(0.95), line->confidence_min);
     EXPECT_LT(at(0.45), line->confidence_min);
-    EXPECT_FALSE(confidences_.choose("home", "", Field::science, 0.999));
-    EXPECT_FALSE(confidences_.choose("home", "", Field::arts, 0.5));
-    EXPECT_TRUE(confidences_.choose("home", "", std::nullopt, 0.8));
-    EXPECT_FALSE(confidences_.choose("office", "", std::nullopt, 0.1));
+    EXPECT_FALSE(confidences_.choose({.target = "home"}, Field::science, 0.999));
+    EXPECT_FALSE(confidences_.choose({.target = "home"}, Field::arts, 0.5));
+    EXPECT_TRUE(confidences_.choose({.target = "home"}, std::nullopt, 0.8));
+    EXPECT_FALSE(confidences_.choose({.target = "office"}, std::nullopt, 0.1));
 }
 
 TEST_F(ConfidencesTest, ThreeGoodAnswersProveNothing) {
     judge(0.95, 1, 3);
-    EXPECT_FALSE(confidences_.choose("home", "", Field::science, 0.9));
+    EXPECT_FALSE(confidences_.choose({.target = "home"}, Field::science, 0.9));
 }
 
 TEST_F(ConfidencesTest, RowsComeBack) {
@@ -117,17 +117,31 @@ TEST_F(ConfidencesTest, RowsComeBack) {
     auto rows = confidences_.rows();
     ASSERT_EQ(rows.size(), 2U);
     other.load(rows);
-    EXPECT_DOUBLE_EQ(other.at("home", "", Field::science, 0.85), at(0.85));
+    EXPECT_DOUBLE_EQ(other.at({.target = "home"}, Field::science, 0.85), at(0.85));
     rows[0].bin = 99;
     other.load(rows);
 }
 
+TEST_F(ConfidencesTest, EachSourceHasItsOwn) {
+    judge(0.85, 0, 100);
+    const Meter verified{.target = "home", .from = domain::ConfidenceSource::verifier};
+    EXPECT_DOUBLE_EQ(confidences_.at(verified, Field::science, 0.85), 0.85);
+    std::ignore = confidences_.learn(verified, Field::science, 0.85, 1, 10);
+    EXPECT_GT(confidences_.at(verified, Field::science, 0.85), 0.85);
+    EXPECT_LT(at(0.85), 0.3);
+    EXPECT_EQ(confidences_.rows().size(), 2U);
+}
+
 TEST(Bands, NamesComeBack) {
-    EXPECT_EQ(band_name(bin_of(0.75)), "sure7");
-    EXPECT_EQ(bin_from("sure7"), 7U);
+    using domain::ConfidenceSource;
+    EXPECT_EQ(band_name(ConfidenceSource::logprobs, bin_of(0.75)), "sure7");
+    EXPECT_EQ(band_name(ConfidenceSource::verifier, 3), "sure3:verifier");
+    EXPECT_EQ(sure_band_from("sure7"), SureBand({ConfidenceSource::logprobs, 7}));
+    EXPECT_EQ(sure_band_from("sure3:verifier"), SureBand({ConfidenceSource::verifier, 3}));
     EXPECT_EQ(bin_of(1), 9U);
-    for (const std::string_view other : {"sure", "sure10", "surex", "hard", ""})
-        EXPECT_FALSE(bin_from(other)) << other;
+    for (const std::string_view other :
+         {"sure", "sure10", "surex", "hard", "", "sure7:", "sure7:hope", "sure7verifier"})
+        EXPECT_FALSE(sure_band_from(other)) << other;
 }
 
 }  // namespace

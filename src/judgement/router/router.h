@@ -48,6 +48,8 @@ struct Options {
     bool hedge = false;  ///< a second target is asked when the first has not begun to answer
     std::chrono::milliseconds hedge_after{0};  ///< so long; 0: its measured 95th percentile
     bool hedge_paid = false;                   ///< also where either of the two costs money
+    /// What a verifier's number weighs among judged answers; a person's judgement weighs 1.
+    double verifier_weight = 0.2;
     EstimateOptions estimates;
 };
 

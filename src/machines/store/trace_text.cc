@@ -107,6 +107,8 @@ void append_attempt(std::string& out, const Attempt& attempt) {
     if (!attempt.redactions.empty())
         append_redactions(object.name("redactions"), attempt.redactions);
     if (attempt.confidence) object.number("confidence", *attempt.confidence);
+    if (attempt.confidence && attempt.confidence_from != domain::ConfidenceSource::logprobs)
+        object.text("confidence_from", to_string(attempt.confidence_from));
     object.some_flag("rejected", attempt.rejected);
     if (attempt.cause != domain::Cause::step) object.text("cause", to_string(attempt.cause));
 }
@@ -290,6 +292,8 @@ Attempt read_attempt(const Reader& reader) {
             .confidence = reader.find("confidence") == nullptr
                               ? std::nullopt
                               : std::optional(reader.number<double>("confidence")),
+            .confidence_from = reader.choice("confidence_from", domain::ConfidenceSource::stated)
+                                   .value_or(domain::ConfidenceSource::logprobs),
             .rejected = reader.flag("rejected"),
             .cause = reader.choice("cause", domain::Cause::hedge).value_or(domain::Cause::step)};
 }

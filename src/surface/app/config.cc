@@ -221,6 +221,7 @@ void read_routing(Reader in, Config& config) {
     in.read("hedge", routing.hedge);
     in.read("hedge_after_ms", routing.hedge_after, 60'000);
     in.read("hedge_paid", routing.hedge_paid);
+    in.read("verifier_weight", routing.verifier_weight, 0, 1);
     in.read("failures_to_open", routing.failures_to_open, 1, 100);
     in.read("open_for_ms", routing.open_for, hour_ms);
     in.read("latency_reference_ms", routing.latency_reference, hour_ms);

@@ -236,15 +236,15 @@ Result<void> House::open_estimates() {
     for (const store::EstimateRow& row : stored) {
         const auto field = domain::field_from(row.field);
         const auto band = domain::band_from(row.band);
-        const auto bin = router::bin_from(row.band);
-        if (field && bin) {
-            sure.push_back({.target = row.target,
-                            .adapter = row.adapter,
-                            .field = *field,
-                            .bin = *bin,
-                            .mean = row.mean,
-                            .weight = row.weight,
-                            .updated = row.updated});
+        const auto sureness = router::sure_band_from(row.band);
+        if (field && sureness) {
+            sure.push_back(
+                {.meter = {.target = row.target, .adapter = row.adapter, .from = sureness->from},
+                 .field = *field,
+                 .bin = sureness->bin,
+                 .mean = row.mean,
+                 .weight = row.weight,
+                 .updated = row.updated});
         }
         if (!field || !band) continue;
         rows.push_back({.target = row.target,

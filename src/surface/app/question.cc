@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "app/explanation_words.h"
+
 namespace molly::app {
 namespace {
 
@@ -126,13 +128,15 @@ std::string profile_line(const Terminal& terminal, const json::value* profile) {
         if (share.is_number()) order.emplace_back(-share.to_number<double>(), std::string(name));
     }
     std::sort(order.begin(), order.end());
-    std::string out =
-        fmt::format("{} {}", terminal.say("task", "compito"), text_at(profile, "task"));
+    std::string out = fmt::format("{} {}", terminal.say("task", "compito"),
+                                  in_words(terminal, text_at(profile, "task")));
     constexpr std::size_t shown_max = 3;
     for (std::size_t i = 0; i < std::min(order.size(), shown_max); ++i)
-        out += fmt::format(", {} {:.2f}", order[i].second, -order[i].first);
-    return out + fmt::format(", {} {}\n", terminal.say("difficulty", "difficoltà"),
-                             number_at(profile, "difficulty"));
+        out += fmt::format(", {} {:.2f}", in_words(terminal, order[i].second), -order[i].first);
+    const json::value* difficulty = at(profile, "difficulty");
+    const double hard =
+        difficulty != nullptr && difficulty->is_number() ? difficulty->to_number<double>() : 0;
+    return out + fmt::format(", {} {:.2f}\n", terminal.say("difficulty", "difficoltà"), hard);
 }
 
 /// Why an attempt was made that was no step of the plan.
@@ -150,13 +154,15 @@ std::string attempt_lines(const Terminal& terminal, const json::value* attempts)
     for (const json::value& one : attempts->get_array()) {
         const std::string failed = text_at(&one, "failed");
         const std::string adapter = text_at(&one, "adapter");
-        out += fmt::format(
-            "  {} {}{}{}{}: {}", terminal.say("attempt", "tentativo"), text_at(&one, "target"),
-            adapter.empty() ? "" : "/", adapter, cause_of(terminal, text_at(&one, "cause")),
-            failed.empty() ? terminal.say("answered", "ha risposto") : std::string_view(failed));
+        out += fmt::format("  {} {}{}{}{}: {}", terminal.say("attempt", "tentativo"),
+                           text_at(&one, "target"), adapter.empty() ? "" : "/", adapter,
+                           cause_of(terminal, text_at(&one, "cause")),
+                           failed.empty() ? std::string(terminal.say("answered", "ha risposto"))
+                                          : in_words(terminal, failed));
         if (number_at(&one, "confidence") != "-") {
-            out += fmt::format(", {} {}", terminal.say("confidence", "confidenza"),
-                               number_at(&one, "confidence"));
+            out += fmt::format(", {} {} ({})", terminal.say("confidence", "confidenza"),
+                               number_at(&one, "confidence"),
+                               in_words(terminal, text_at(&one, "confidence_from")));
         }
         out += fmt::format(", {} ms\n", number_at(&one, "duration_ms"));
     }

@@ -136,6 +136,7 @@ Result<void> calibrate(const General& general, const RouterOptions& options) {
     std::vector<std::vector<std::string>> rows;
     rows.push_back(terminal.words({{"target", "destinazione"},
                                    {"adapter", "adattatore"},
+                                   {"confidence_from", "confidence_from"},
                                    {"domain", "dominio"},
                                    {"confidence_min", "confidence_min"},
                                    {"right", "giuste"},
@@ -149,6 +150,7 @@ Result<void> calibrate(const General& general, const RouterOptions& options) {
         };
         const std::string field = text_at(line, "field");
         rows.push_back({text_at(line, "target"), text_at(line, "adapter"),
+                        text_at(line, "confidence_from"),
                         field.empty() ? std::string(terminal.say("all", "tutti")) : field,
                         number("confidence_min"), number("precision"), number("precision_lower"),
                         number("accepted"), fmt::format("{:.0f}", number_at(line, "evidence"))});

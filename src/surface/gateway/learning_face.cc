@@ -105,27 +105,32 @@ struct Imported {
     std::vector<router::SureRow> confidences;
 };
 
-/// A judged answer: target, adapter, field, confidence, score.
+/// A judged answer: target, adapter, field, confidence and where that comes from, score.
 Result<router::SureRow> sure_row_of(const json::value& value, std::size_t number) {
     const json::object* object = value.if_object();
     const auto field = domain::field_from(text_at(object, "field"));
     const auto sureness = number_at(object, "confidence");
     const auto score = number_at(object, "score");
     const std::string target = text_at(object, "target");
-    const bool sound = field && sureness && score && !target.empty() && *sureness >= 0 &&
+    const std::string source = text_at(object, "confidence_from");
+    const auto from = domain::confidence_source_from(source.empty() ? "logprobs" : source);
+    const bool sound = field && sureness && score && from && !target.empty() && *sureness >= 0 &&
                        *sureness <= 1 && *score >= 0 && *score <= 1;
     if (!sound) {
-        return fail(bad_field(fmt::format("rows[{}]", number),
-                              "needs target, field, confidence and score (0 to 1)",
-                              "vuole target, field, confidence e score (da 0 a 1)"));
+        return fail(bad_field(
+            fmt::format("rows[{}]", number),
+            "needs target, field, confidence and score (0 to 1); confidence_from, if it is there, "
+            "is logprobs, samples, verifier or stated",
+            "vuole target, field, confidence e score (da 0 a 1); confidence_from, se c'è, è "
+            "logprobs, samples, verifier o stated"));
     }
-    return router::SureRow{.target = target,
-                           .adapter = text_at(object, "adapter"),
-                           .field = *field,
-                           .bin = router::bin_of(*sureness),
-                           .mean = *score,
-                           .weight = number_at(object, "weight").value_or(1),
-                           .updated = {}};
+    return router::SureRow{
+        .meter = {.target = target, .adapter = text_at(object, "adapter"), .from = *from},
+        .field = *field,
+        .bin = router::bin_of(*sureness),
+        .mean = *score,
+        .weight = number_at(object, "weight").value_or(1),
+        .updated = {}};
 }
 
 Result<Imported> rows_of(const Exchange& exchange) {
@@ -166,8 +171,9 @@ Task<Result<std::size_t>> add(Exchange& exchange) {
 json::array lines_of(const Exchange& exchange, double precision) {
     json::array out;
     for (const pipeline::Pipeline::Line& line : exchange.parts.pipeline.lines(precision)) {
-        json::object one{{"target", line.target},
-                         {"adapter", line.adapter},
+        json::object one{{"target", line.meter.target},
+                         {"adapter", line.meter.adapter},
+                         {"confidence_from", std::string(to_string(line.meter.from))},
                          {"field", line.field ? std::string(to_string(*line.field)) : ""},
                          {"evidence", line.evidence}};
         if (line.threshold) {
@@ -212,13 +218,15 @@ Task<void> list_priors(Exchange& exchange) {
     out["rows"] = std::move(rows);
     json::array confidences;
     for (const router::SureRow& row : exchange.parts.pipeline.confidences()) {
-        confidences.push_back(json::object{{"target", row.target},
-                                           {"adapter", row.adapter},
-                                           {"field", std::string(to_string(row.field))},
-                                           {"from", row.bin / double{router::Confidences::bins}},
-                                           {"mean", row.mean},
-                                           {"weight", row.weight},
-                                           {"updated", to_time(row.updated)}});
+        confidences.push_back(
+            json::object{{"target", row.meter.target},
+                         {"adapter", row.meter.adapter},
+                         {"confidence_from", std::string(to_string(row.meter.from))},
+                         {"field", std::string(to_string(row.field))},
+                         {"from", row.bin / double{router::Confidences::bins}},
+                         {"mean", row.mean},
+                         {"weight", row.weight},
+                         {"updated", to_time(row.updated)}});
     }
     out["confidences"] = std::move(confidences);
     if (const std::string wanted = query_value(exchange.request.query, "precision");

@@ -75,7 +75,10 @@ json::object to_json(const domain::Attempt& attempt) {
         out["failed"] = std::string(to_string(*attempt.failed));
         out["failure"] = attempt.failure;
     }
-    if (attempt.confidence) out["confidence"] = *attempt.confidence;
+    if (attempt.confidence) {
+        out["confidence"] = *attempt.confidence;
+        out["confidence_from"] = std::string(to_string(attempt.confidence_from));
+    }
     if (attempt.rejected) out["rejected"] = true;
     if (attempt.cause != domain::Cause::step) out["cause"] = std::string(to_string(attempt.cause));
     out["usage"] = to_json(attempt.usage);

@@ -109,16 +109,19 @@ Task<Result<std::optional<Outcome>>> Attempts::follow(std::size_t at) {
         fell(*attempt);
         co_return fail(last_);
     }
-    const std::optional<double> sureness = co_await sureness_of(*attempt, may_reject);
+    const std::optional<Sureness> sureness = co_await sureness_of(*attempt, may_reject);
     co_return co_await conclude(std::move(attempt), sureness, may_reject);
 }
 
 /// What is done about an answer of this sureness: told, or held for want of it.
 Task<Result<std::optional<Outcome>>> Attempts::conclude(Tried attempt,
-                                                        std::optional<double> sureness,
+                                                        std::optional<Sureness> sureness,
                                                         bool may_reject) {
     const Step& step = attempt->step();
-    attempt->line().confidence = sureness;
+    if (sureness) {
+        attempt->line().confidence = sureness->value;
+        attempt->line().confidence_from = sureness->from;
+    }
     const double worth = sureness ? worth_of(step, *sureness) : 1;
     const bool doubtful = worth < step.confidence_min;
     if (doubtful && may_reject) {
@@ -216,11 +219,13 @@ Result<void> Attempts::still_wanted() const {
 }
 
 /// The probability that an answer of this sureness is good, as judged answers of the same say.
-double Attempts::worth_of(const Step& step, double sureness) const {
+double Attempts::worth_of(const Step& step, const Sureness& sureness) const {
     const router::Confidences* confidences = venture_.parts.confidences;
-    if (confidences == nullptr) return sureness;
-    return confidences->at(step.target->id, router::adapter_name(step.adapter),
-                           venture_.trace.capability.field(), sureness);
+    if (confidences == nullptr) return sureness.value;
+    const router::Meter meter{.target = step.target->id,
+                              .adapter = router::adapter_name(step.adapter),
+                              .from = sureness.from};
+    return confidences->at(meter, venture_.trace.capability.field(), sureness.value);
 }
 
 }  // namespace molly::pipeline

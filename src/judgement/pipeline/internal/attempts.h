@@ -9,6 +9,7 @@
 #include "domain/trace.h"
 #include "pipeline/internal/attempt.h"
 #include "pipeline/internal/prepared.h"
+#include "pipeline/internal/verifier.h"
 #include "pipeline/pipeline.h"
 
 namespace molly::pipeline {
@@ -44,13 +45,18 @@ private:
         double worth = 0;
         domain::Tier tier = domain::Tier::t0;  // the highest that was asked in vain
     };
+    /// How sure one may be of an answer, and who says so.
+    struct Sureness {
+        double value = 0;
+        domain::ConfidenceSource from = domain::ConfidenceSource::logprobs;
+    };
     struct Race;
     struct Runner;
 
     // attempts.cc: one step after the other.
     bool is_next(std::size_t at);
     Task<Result<std::optional<Outcome>>> follow(std::size_t at);
-    Task<Result<std::optional<Outcome>>> conclude(Tried attempt, std::optional<double> sureness,
+    Task<Result<std::optional<Outcome>>> conclude(Tried attempt, std::optional<Sureness> sureness,
                                                   bool may_reject);
     Task<Result<void>> tell(Attempt& attempt);
     void fell(const Attempt& attempt);
@@ -61,15 +67,16 @@ private:
     bool in_time(const Step& step, std::chrono::milliseconds after) const;
     bool measures(const Step& step) const noexcept;
     bool rises_above(const Step& step, std::size_t from, domain::Money pending) const;
-    double worth_of(const Step& step, double sureness) const;
+    double worth_of(const Step& step, const Sureness& sureness) const;
 
     // confidence.cc: how sure may one be of an answer?
-    Task<std::optional<double>> sureness_of(const Attempt& attempt, bool may_reject);
+    Task<std::optional<Sureness>> sureness_of(const Attempt& attempt, bool may_reject);
     bool samples(const Step& step) const;
     Task<Result<std::optional<Outcome>>> sample(std::size_t at);
-    Task<std::optional<double>> verify(const Attempt& judged);
-    std::optional<Step> verifier_of(const Attempt& judged) const;
-    std::shared_ptr<const policy::ClearedRequest> question_about(const Attempt& judged) const;
+    Task<std::optional<Sureness>> verify(const Attempt& judged);
+    std::optional<Step> verification_by(const Verifier& verifier) const;
+    std::shared_ptr<const policy::ClearedRequest> question_about(const Attempt& judged,
+                                                                 bool own) const;
     using Change = std::function<void(domain::Request&)>;
     std::shared_ptr<const policy::ClearedRequest> variant(const Change& change) const;
 

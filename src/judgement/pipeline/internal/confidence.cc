@@ -57,17 +57,16 @@ void draw_again(domain::Request& request, std::uint64_t number) {
 
 /// How sure one may be; nothing where it is not measured. Other places are asked only where that
 /// could change what is told.
-Task<std::optional<double>> Attempts::sureness_of(const Attempt& attempt, bool may_reject) {
+Task<std::optional<Attempts::Sureness>> Attempts::sureness_of(const Attempt& attempt,
+                                                              bool may_reject) {
     if (!measures(attempt.step())) co_return std::nullopt;
-    if (attempt.relay().empty()) co_return 0;  // to say nothing is no answer
-    const domain::ConfidenceSource source = attempt.step().measure.source;
-    const bool asks =
-        source == domain::ConfidenceSource::verifier || source == domain::ConfidenceSource::stated;
-    if (may_reject && asks) {
-        const std::optional<double> said = co_await verify(attempt);
+    if (attempt.relay().empty()) co_return Sureness{};  // to say nothing is no answer
+    if (may_reject) {
+        const std::optional<Sureness> said = co_await verify(attempt);
         if (said) co_return said;
     }
-    co_return router::sureness_of(attempt.relay().logprobs());
+    const std::optional<double> measured = router::sureness_of(attempt.relay().logprobs());
+    co_return measured ? std::optional(Sureness{.value = *measured}) : std::nullopt;
 }
 
 /// Whether a step is asked several times, and there is room for that.
@@ -117,10 +116,15 @@ Task<Result<std::optional<Outcome>>> Attempts::sample(std::size_t at) {
     Tried chosen = std::move(tried[speakers[best]]);
     chosen->line().rejected = false;
     // Of one alone nothing is known but its tokens.
-    std::optional<double> sureness = router::sureness_of(chosen->relay().logprobs());
-    if (speakers.size() > 1)
-        sureness = (supports[best] - 1) / static_cast<double>(speakers.size() - 1);
-    if (chosen->relay().empty()) sureness = 0;
+    std::optional<Sureness> sureness;
+    if (const auto measured = router::sureness_of(chosen->relay().logprobs()))
+        sureness = Sureness{.value = *measured};
+    if (speakers.size() > 1) {
+        sureness =
+            Sureness{.value = (supports[best] - 1) / static_cast<double>(speakers.size() - 1),
+                     .from = domain::ConfidenceSource::samples};
+    }
+    if (chosen->relay().empty()) sureness = Sureness{};
     co_return co_await conclude(std::move(chosen), sureness, true);
 }
 
@@ -133,24 +137,12 @@ std::shared_ptr<const policy::ClearedRequest> Attempts::variant(const Change& ch
     return std::make_shared<const policy::ClearedRequest>(*std::move(cleared));
 }
 
-/// Who says what the answer is worth: a step that may be asked, within the key's scope and what is
-/// left of the request's limits.
-std::optional<Attempts::Step> Attempts::verifier_of(const Attempt& judged) const {
+/// The verifier as a step, if it may be asked: within the key's scope and what is left of the
+/// request's limits.
+std::optional<Attempts::Step> Attempts::verification_by(const Verifier& verifier) const {
     Step step;
-    step.target = judged.step().target;
-    step.adapter = judged.step().adapter;
-    if (judged.step().measure.source == domain::ConfidenceSource::verifier) {
-        std::vector<std::string> names;
-        for (const targets::Target* target : venture_.parts.targets)
-            names.push_back(target->spec().id);
-        const auto wanted =
-            router::resolve_model(judged.step().measure.verifier, names, venture_.parts.routing);
-        if (!wanted) return std::nullopt;
-        for (const targets::Target* target : venture_.parts.targets) {
-            if (target->spec().id == wanted->target) step.target = target->shared_spec();
-        }
-        step.adapter = wanted->adapter;
-    }
+    step.target = verifier.target;
+    step.adapter = verifier.adapter;
     step.cost = router::verification_cost(venture_.trace.capability, *step.target);
     step.latency = step.target->first_token;
     const bool covered = router::authorise(request_.caller, *step.target, step.adapter).has_value();
@@ -160,10 +152,9 @@ std::optional<Attempts::Step> Attempts::verifier_of(const Attempt& judged) const
 
 /// The question that a verifier is asked. It holds the answer, so it has the label of both. Null
 /// where no such question may be put.
-std::shared_ptr<const policy::ClearedRequest> Attempts::question_about(
-    const Attempt& judged) const {
+std::shared_ptr<const policy::ClearedRequest> Attempts::question_about(const Attempt& judged,
+                                                                       bool own) const {
     if (!is_text(request_) || request_.operation == domain::Operation::embed) return nullptr;
-    const bool own = judged.step().measure.source == domain::ConfidenceSource::stated;
     domain::Request question;
     question.id = request_.id;
     question.dialect = request_.dialect;
@@ -192,10 +183,12 @@ std::shared_ptr<const policy::ClearedRequest> Attempts::question_about(
 }
 
 /// What somebody says that the answer is worth; nothing where nobody may be asked or says a number.
-Task<std::optional<double>> Attempts::verify(const Attempt& judged) {
-    const std::optional<Step> step = verifier_of(judged);
+Task<std::optional<Attempts::Sureness>> Attempts::verify(const Attempt& judged) {
+    const std::optional<Verifier> verifier = verifier_of(judged.step(), venture_.parts);
+    if (!verifier) co_return std::nullopt;
+    const std::optional<Step> step = verification_by(*verifier);
     if (!step) co_return std::nullopt;
-    auto question = question_about(judged);
+    auto question = question_about(judged, verifier->own);
     if (!question || !question->permit().check_form(*step->target)) co_return std::nullopt;
     if (!venture_.parts.health.admit(step->target->id)) co_return std::nullopt;
     Attempt::Manner manner;
@@ -204,10 +197,11 @@ Task<std::optional<double>> Attempts::verify(const Attempt& judged) {
     manner.cleared = std::move(question);
     Attempt verification(venture_, *step, std::move(manner));
     co_await verification.run();
-    double score = 0;
-    if (!verification.answered() || !read_score(verification.relay().text(), score))
+    Sureness said{.from = verifier->own ? domain::ConfidenceSource::stated
+                                        : domain::ConfidenceSource::verifier};
+    if (!verification.answered() || !read_score(verification.relay().text(), said.value))
         co_return std::nullopt;
-    co_return score;
+    co_return said;
 }
 
 }  // namespace molly::pipeline

@@ -66,6 +66,7 @@ protected:
 
     Result<Answered> run(domain::Request request) {
         boost::asio::io_context io;
+        running = &io;
         std::optional<Result<Answered>> result;
         Pipeline& pipe = pipeline();
         spawn(io.get_executor(),
@@ -92,6 +93,7 @@ protected:
         return out;
     }
 
+    boost::asio::io_context* running = nullptr;  ///< where the latest request runs
     StoppedClock clock;
     MemoryStore store;
     Ledger ledger;

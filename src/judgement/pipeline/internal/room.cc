@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <optional>
-#include <string>
-#include <vector>
+
+#include "pipeline/internal/verifier.h"
 
 namespace molly::pipeline {
 namespace {
@@ -16,28 +16,14 @@ void add(Room& room, domain::Money cost, std::uint32_t answers = 1) {
         room.cost += cost;
 }
 
-/// Who says what answers of this step are worth; null: nobody is asked.
-const domain::TargetSpec* verifier_of(const Step& step, const Parts& parts) {
-    if (!(step.confidence_min > 0)) return nullptr;
-    if (step.measure.source == domain::ConfidenceSource::stated) return step.target.get();
-    if (step.measure.source != domain::ConfidenceSource::verifier) return nullptr;
-    const std::string& name = step.measure.verifier;
-    const auto found =
-        std::find_if(parts.targets.begin(), parts.targets.end(), [&](const auto* target) {
-            const std::string& id = target->spec().id;
-            return name.starts_with(id) && (name.size() == id.size() || name[id.size()] == '/');
-        });
-    return found == parts.targets.end() ? nullptr : &(*found)->spec();
-}
-
 /// What an answer of this step takes, with what tells its worth.
 void add_step(Room& room, const Step& step, const domain::CapabilityProfile& needs,
               const Parts& parts) {
-    const bool samples =
-        step.confidence_min > 0 && step.measure.source == domain::ConfidenceSource::samples;
+    const bool measured = step.confidence_min > 0;
+    const bool samples = measured && step.measure.source == domain::ConfidenceSource::samples;
     add(room, step.cost, samples ? std::max(1U, step.measure.samples) : 1);
-    if (const domain::TargetSpec* verifier = verifier_of(step, parts))
-        add(room, router::verification_cost(needs, *verifier));
+    const auto verifier = measured ? verifier_of(step, parts) : std::nullopt;
+    if (verifier) add(room, router::verification_cost(needs, *verifier->target));
 }
 
 }  // namespace

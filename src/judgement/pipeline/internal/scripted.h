@@ -116,6 +116,7 @@ struct Ledger {
     std::uint64_t reserved = 0;
     std::uint64_t settled = 0;
     domain::Money cost;
+    domain::Money cost_asked;  // room for this much was wanted last
     int open = 0;
     bool refuses = false;
     std::uint64_t tokens_max = ~std::uint64_t{0};
@@ -136,7 +137,7 @@ public:
         ledger_.reserved -= tokens_;
         --ledger_.open;
     }
-    void settle(std::uint64_t tokens, domain::Money) override {
+    void settle(std::uint64_t tokens, domain::Money cost) override {
         ledger_.settled += tokens;
         ledger_.cost += cost;
     }
@@ -151,6 +152,7 @@ public:
     explicit LedgerMembers(Ledger& ledger) : ledger_(ledger) {}
     Result<std::unique_ptr<members::Reservation>> reserve(const members::Key&, std::uint64_t tokens,
                                                           domain::Money cost) override {
+        ledger_.cost_asked = cost;
         if (ledger_.on_reserve) ledger_.on_reserve();
         if (ledger_.refuses) return fail(ErrorCode::rate_limited, "one request a minute");
         if (tokens > ledger_.tokens_max) return fail(ErrorCode::exhausted, "too many tokens");

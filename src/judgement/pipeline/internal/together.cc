@@ -59,7 +59,7 @@ Task<Result<std::optional<Outcome>>> Attempts::mix() {
     Tried best = std::move(tried[speakers[best_of(support(voices, sums))]]);
     best->line().rejected = false;
     const bool may_reject = rises_above(best->step(), prepared_.plan.mixture, {});
-    const std::optional<double> sureness = co_await sureness_of(*best, may_reject);
+    const std::optional<Sureness> sureness = co_await sureness_of(*best, may_reject);
     co_return co_await conclude(std::move(best), sureness, may_reject);
 }
 
@@ -84,6 +84,8 @@ std::optional<std::size_t> Attempts::rival_of(std::size_t at) const {
     if (!may_be_wasted(steps[at])) return std::nullopt;
     for (std::size_t i = at + 1; i < steps.size(); ++i) {
         if (used_[i] || steps[i].target == steps[at].target || !may_be_wasted(steps[i])) continue;
+        // Nor does a doubtful answer's own tier get a second word.
+        if (held_ && steps[i].target->tier <= held_->tier) continue;
         if (affordable(steps[i].cost, steps[at].cost) &&
             in_time(steps[i], *patience_with(steps[at])))
             return i;
@@ -193,7 +195,7 @@ Task<Result<std::optional<Outcome>>> Attempts::race(std::size_t at, std::size_t 
         over_ = over_ || paid_twice;
         co_return fail(last_);
     }
-    const std::optional<double> sureness = co_await sureness_of(*attempt, false);
+    const std::optional<Sureness> sureness = co_await sureness_of(*attempt, false);
     co_return co_await conclude(std::move(attempt), sureness, false);
 }
 
