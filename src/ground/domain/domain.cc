@@ -105,6 +105,9 @@ constexpr std::array<std::pair<std::string_view, ConfidenceSource>, 4> confidenc
      {"verifier", ConfidenceSource::verifier},
      {"stated", ConfidenceSource::stated}}};
 
+constexpr std::array<std::pair<std::string_view, Drafts>, 3> drafts_names = {
+    {{"off", Drafts::off}, {"measured", Drafts::measured}, {"always", Drafts::always}}};
+
 // Member states of the European Union, ISO 3166-1 alpha-2.
 constexpr std::array<std::string_view, 27> union_members = {
     "AT", "BE", "BG", "CY", "CZ", "DE", "DK", "EE", "ES", "FI", "FR", "GR", "HR", "HU",
@@ -176,6 +179,10 @@ std::string_view to_string(ConfidenceSource source) noexcept {
 }
 std::optional<ConfidenceSource> confidence_source_from(std::string_view text) noexcept {
     return find(confidence_names, text);
+}
+
+std::optional<Drafts> drafts_from(std::string_view text) noexcept {
+    return find(drafts_names, text);
 }
 
 std::string to_string(TierSet tiers) {

@@ -52,6 +52,14 @@ enum class ConfidenceSource : std::uint8_t {
 std::string_view to_string(ConfidenceSource source) noexcept;
 std::optional<ConfidenceSource> confidence_source_from(std::string_view text) noexcept;
 
+/// Whether this device drafts what another Molly answers.
+enum class Drafts : std::uint8_t {
+    off,
+    measured,  ///< where it was measured to be faster
+    always,    ///< wherever it can: for tests and measurements
+};
+std::optional<Drafts> drafts_from(std::string_view text) noexcept;
+
 /// How confidence is measured, where an answer may be rejected.
 struct ConfidenceMeasure {
     ConfidenceSource source = ConfidenceSource::logprobs;
@@ -96,6 +104,7 @@ struct TargetSpec {
     double confidence_min = 0;  ///< a less confident answer goes to the next tier; 0: none does
     ConfidenceMeasure measure;
     std::vector<Specialist> specialists;
+    Drafts drafts = Drafts::off;
     std::chrono::milliseconds connect_timeout{2000};
     std::chrono::milliseconds idle_timeout{60000};
 

@@ -98,6 +98,8 @@ struct Attempt {
     ConfidenceSource confidence_from = ConfidenceSource::logprobs;  ///< where that comes from
     bool rejected = false;  ///< another answer than its own was told
     Cause cause = Cause::step;
+    std::uint32_t drafted = 0;   ///< tokens that this device drafted for it
+    std::uint32_t accepted = 0;  ///< of them, those that came
 };
 
 enum class Outcome : std::uint8_t {

@@ -27,6 +27,8 @@ struct Report {
     std::uint64_t bytes_received = 0;
     bool peer_authenticated = false;
     bool body_accepted = false;  ///< a blind retry could be paid for twice
+    std::uint32_t drafted = 0;   ///< tokens that this device drafted for it
+    std::uint32_t accepted = 0;  ///< of them, those that came
 };
 
 class Target {
@@ -82,9 +84,17 @@ std::unique_ptr<Target> make_local_target(std::shared_ptr<const domain::TargetSp
                                           engine::Engine& engine,
                                           const adapters::Registry* registry = nullptr);
 
+/// The engine in this process as one that drafts what another Molly answers.
+struct Drafter {
+    engine::Engine* engine = nullptr;                ///< null: there is none
+    std::shared_ptr<const domain::TargetSpec> spec;  ///< the engine as a target: content must be
+                                                     ///< permitted there too
+};
+
 /// An OpenAI-, Anthropic- or Ollama-speaking server; one of T3 is an external target. `key` is the
-/// upstream's API key, or empty.
+/// upstream's API key, or empty. Where the spec has `drafts`, the drafter works for it.
 std::unique_ptr<Target> make_remote_target(std::shared_ptr<const domain::TargetSpec> spec,
-                                           net::Connector& connector, std::string key);
+                                           net::Connector& connector, std::string key,
+                                           Drafter drafter = {});
 
 }  // namespace molly::targets

@@ -111,6 +111,8 @@ void append_attempt(std::string& out, const Attempt& attempt) {
         object.text("confidence_from", to_string(attempt.confidence_from));
     object.some_flag("rejected", attempt.rejected);
     if (attempt.cause != domain::Cause::step) object.text("cause", to_string(attempt.cause));
+    object.some_number("drafted", attempt.drafted);
+    object.some_number("accepted", attempt.accepted);
 }
 
 void append_declassification(std::string& out, const domain::Declassification& act) {
@@ -295,7 +297,9 @@ Attempt read_attempt(const Reader& reader) {
             .confidence_from = reader.choice("confidence_from", domain::ConfidenceSource::stated)
                                    .value_or(domain::ConfidenceSource::logprobs),
             .rejected = reader.flag("rejected"),
-            .cause = reader.choice("cause", domain::Cause::hedge).value_or(domain::Cause::step)};
+            .cause = reader.choice("cause", domain::Cause::hedge).value_or(domain::Cause::step),
+            .drafted = reader.number<std::uint32_t>("drafted"),
+            .accepted = reader.number<std::uint32_t>("accepted")};
 }
 
 domain::CapabilityProfile read_capability(const Reader& reader) {

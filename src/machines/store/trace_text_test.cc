@@ -86,6 +86,17 @@ TEST(ReceiptText, SaysWhyAnAttemptWasMadeThatWasNoStep) {
     EXPECT_DOUBLE_EQ(back->decision.candidates[0].weight, 0.25);
 }
 
+TEST(TraceText, SaysHowManyDraftsOfAnAttemptCame) {
+    domain::Trace trace = full_trace("a1");
+    trace.attempts[1].drafted = 40;
+    trace.attempts[1].accepted = 31;
+    const auto back = trace_from(to_text(trace));
+    ASSERT_TRUE(back.has_value());
+    EXPECT_EQ(back->attempts[0].drafted, 0U);
+    EXPECT_EQ(back->attempts[1].drafted, 40U);
+    EXPECT_EQ(back->attempts[1].accepted, 31U);
+}
+
 TEST(ReceiptText, IsCanonicalJsonWithoutOrigins) {
     domain::Trace trace = full_trace("a1");
     trace.time = WallTime(std::chrono::microseconds(1'764'488'750'123'456));

@@ -312,6 +312,10 @@ void check_target(Reader& in, const domain::TargetSpec& spec, const Config& conf
     if (!spec.endpoint.tls && !spec.endpoint.pin.empty()) {
         in.fault("pin", "a pin needs https", "un pin vuole https");
     }
+    if (spec.tier == domain::Tier::t3 && spec.drafts != domain::Drafts::off) {
+        in.fault("drafts", "T3 checks no drafts: it gets redacted requests only",
+                 "T3 non verifica bozze: riceve solo richieste oscurate");
+    }
     if (!spec.key_file.empty() && !spec.key_variable.empty()) {
         in.fault("key_variable", "give key_file or key_variable, not both",
                  "indicare key_file oppure key_variable, non entrambi");
@@ -340,6 +344,7 @@ void read_target(Reader in, Config& config) {
     read_capabilities(in, spec->capabilities);
     in.read("quality", spec->quality, 0, 1);
     read_confidence(in, spec->confidence_min, spec->measure);
+    in.read_word("drafts", spec->drafts, domain::drafts_from, "off, measured, always");
     in.read("first_token_ms", spec->first_token, hour_ms);
     in.read("tokens_per_second", spec->tokens_per_second, 0.01, 1e6);
     in.read("connect_timeout_ms", spec->connect_timeout, 600'000);

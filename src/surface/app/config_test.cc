@@ -72,6 +72,20 @@ TEST(Config, says_when_drafts_are_checked_and_who_drafts) {
     EXPECT_THAT(fault_of("[engine]\ndraft_tokens_max=0\n"), HasSubstr("draft_tokens_max"));
 }
 
+TEST(Config, says_whose_answers_are_drafted_here) {
+    const auto target = [](const std::string& lines) {
+        return "[[target]]\nname=\"a\"\nurl=\"https://a.example/v1\"\n" + lines;
+    };
+    const auto config = parse_config(target("tier=\"T1\"\ndrafts=\"measured\"\n"), "test");
+    ASSERT_TRUE(config) << config.error().message();
+    EXPECT_EQ(config->targets[0]->drafts, domain::Drafts::measured);
+    EXPECT_EQ(parse_config(target("tier=\"T1\"\n"), "test")->targets[0]->drafts,
+              domain::Drafts::off);
+    EXPECT_THAT(fault_of(target("tier=\"T1\"\ndrafts=\"often\"\n")), HasSubstr("measured"));
+    EXPECT_THAT(fault_of(target("tier=\"T3\"\ndrafts=\"always\"\n")),
+                HasSubstr("target[0].drafts: T3 checks no drafts"));
+}
+
 TEST(Config, every_commented_example_of_the_default_parses) {
     std::string text;
     std::string_view rest = default_config();

@@ -26,6 +26,16 @@ public:
     Task<Result<engine::Embeddings>> embed(const domain::Request& request) override {
         return engine_->embed(request);
     }
+    Result<std::shared_ptr<engine::Verification>> verify(engine::VerificationTerms terms) override {
+        return engine_->verify(std::move(terms));
+    }
+    std::shared_ptr<engine::Verification> verification(const std::string& id,
+                                                       const std::string& owner) const override {
+        return engine_->verification(id, owner);
+    }
+    Result<std::unique_ptr<engine::Drafting>> draft(const domain::Request& request) override {
+        return engine_->draft(request);
+    }
     const engine::Description& describe() const noexcept override { return description_; }
     engine::Load load() const noexcept override { return engine_->load(); }
     engine::AdapterMemory adapters() const override { return engine_->adapters(); }

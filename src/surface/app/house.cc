@@ -205,6 +205,7 @@ Result<void> House::open_engine(const HouseNeeds& needs) {
 }
 
 Result<void> House::open_targets() {
+    targets::Drafter drafter;
     if (engine_) {
         domain::TargetSpec spec = config_.engine.target;
         const engine::Description& model = engine_->describe();
@@ -215,13 +216,13 @@ Result<void> House::open_targets() {
         spec.capabilities.json_schema = true;
         spec.capabilities.logprobs = true;
         spec.capabilities.context_tokens_max = model.context_tokens_max;
-        targets_.push_back(
-            targets::make_local_target(std::make_shared<const domain::TargetSpec>(std::move(spec)),
-                                       *engine_, registry_.get()));
+        drafter.engine = engine_.get();
+        drafter.spec = std::make_shared<const domain::TargetSpec>(std::move(spec));
+        targets_.push_back(targets::make_local_target(drafter.spec, *engine_, registry_.get()));
     }
     for (const auto& spec : config_.targets) {
         TRY(std::string key, read_upstream_key(*spec));
-        targets_.push_back(targets::make_remote_target(spec, *connector_, std::move(key)));
+        targets_.push_back(targets::make_remote_target(spec, *connector_, std::move(key), drafter));
     }
     return {};
 }

@@ -115,6 +115,12 @@ void print_attempt(const Terminal& terminal, const json::value& attempt) {
         for (const auto& [kind, count] : redactions.get_object())
             text += fmt::format(" {} {}", to_text(count), std::string(kind));
     }
+    const std::string drafted = text_at(attempt, "drafted");
+    if (!drafted.empty()) {
+        text += fmt::format(", {} {} {}, {} {}", terminal.say("drafted here:", "abbozzati qui:"),
+                            drafted, terminal.say("tokens", "token"), text_at(attempt, "accepted"),
+                            terminal.say("accepted", "accettati"));
+    }
     if (!failed.empty()) text += fmt::format(": {}: {}", failed, text_at(attempt, "failure"));
     terminal.line(text);
 }

@@ -31,6 +31,10 @@ dialects::Face face_of(Shape shape) noexcept {
 
 }  // namespace
 
+std::string owner_of(const members::Key& key) {
+    return key.scope.member.empty() ? key.id : key.scope.member;
+}
+
 std::string json_string(std::string_view text) {
     std::string out;
     append_json_string(out, text);

@@ -43,6 +43,9 @@ public:
 dialects::ErrorReply shape_error(Shape shape, Language language, const Error& error,
                                  std::string_view request_id);
 
+/// Whose things are kept under this key: its member's, else its own.
+std::string owner_of(const members::Key& key);
+
 /// `text` as a JSON string.
 std::string json_string(std::string_view text);
 

@@ -12,6 +12,7 @@
 #include "gateway/learning_face.h"
 #include "gateway/listing.h"
 #include "gateway/molly_face.h"
+#include "gateway/verify_face.h"
 #include "seal/seal.h"
 
 namespace molly::gateway {
@@ -153,6 +154,8 @@ Task<void> Gateway::route_own(Exchange& exchange, const Found& found) {
             co_return co_await list_priors(exchange);
         case Route::add_priors:
             co_return co_await add_priors(exchange);
+        case Route::verify:
+            co_return co_await verify(exchange);
         case Route::metrics:
             co_return co_await show_metrics(exchange);
         default:

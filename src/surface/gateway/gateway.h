@@ -44,7 +44,7 @@ struct Parts {
     Metrics& metrics;
     Clock& clock;
     const engine::Description* model = nullptr;  ///< of the local engine; null: none is loaded
-    const engine::Engine* engine = nullptr;      ///< the same engine, for what it holds now
+    engine::Engine* engine = nullptr;            ///< the same engine
     /// Reads the label and policy rules again and gives their hash; empty: nothing here can.
     std::function<Task<Result<std::string>>()> reload_rules = {};
 };

@@ -150,7 +150,8 @@ protected:
                                  .store = *store_,
                                  .routing = routing_,
                                  .metrics = metrics_,
-                                 .clock = system_clock()},
+                                 .clock = system_clock(),
+                                 .engine = engine_},
                                 std::move(options));
     }
 
@@ -202,6 +203,7 @@ protected:
     std::unique_ptr<members::Members> members_;
     std::unique_ptr<annotate::Annotator> annotator_;
     std::unique_ptr<pipeline::Pipeline> pipeline_;
+    engine::Engine* engine_ = nullptr;
     net::Handler handler_;
     members::NewKey made_;
     members::NewKey admin_;

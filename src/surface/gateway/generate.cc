@@ -5,6 +5,7 @@
 
 #include "annotate/annotate.h"
 #include "base/log.h"
+#include "dialects/drafts.h"
 #include "gateway/record_json.h"
 #include "seal/seal.h"
 
@@ -26,10 +27,6 @@ struct Answer {
     domain::Request echo;  // for faces that repeat what was asked
     Conversation conversation;
 };
-
-std::string owner_of(const members::Key& key) {
-    return key.scope.member.empty() ? key.id : key.scope.member;
-}
 
 /// A header value that the caller's text may become: printable ASCII only.
 std::string header_text(std::string_view text) {
@@ -84,6 +81,16 @@ void complete(domain::Request& request, Exchange& exchange, std::string_view dia
     constexpr std::string_view latest = ":latest";
     if (dialect == "ollama" && request.model.ends_with(latest))
         request.model.resize(request.model.size() - latest.size());
+}
+
+/// The session that the caller opened for this request checks drafts of its answer. Who has none of
+/// that name gets the answer as always.
+void join_session(const Exchange& exchange, const std::string& request_id) {
+    const std::string id(net::header(exchange.request.headers, dialects::drafts_header));
+    if (id.empty() || exchange.parts.engine == nullptr) return;
+    const auto session = exchange.parts.engine->verification(id, owner_of(exchange.key));
+    if (!session || !session->serve(request_id))
+        log_event(LogLevel::info, "drafts_without_session", {{"request", request_id}});
 }
 
 /// Puts the earlier turns of a Responses conversation before the new ones.
@@ -217,6 +224,7 @@ Task<void> generate(Exchange& exchange, Face face, std::shared_ptr<KeepAlive> ke
     answer.face = face;
     answer.id = request.id;
     exchange.request_id = request.id;
+    join_session(exchange, request.id);
     answer.asked = request.model;
     answer.member = owner_of(exchange.key);
     answer.decoded = std::move(*decoded);

@@ -40,10 +40,6 @@ Error no_rules_file() {
         .italian("le regole si rileggono solo con `molly serve` in funzione");
 }
 
-std::string owner_of(const members::Key& key) {
-    return key.scope.member.empty() ? key.id : key.scope.member;
-}
-
 Result<store::TraceQuery> query_of(const Exchange& exchange) {
     const std::string& query = exchange.request.query;
     store::TraceQuery out;
@@ -157,7 +153,9 @@ Task<void> health(Exchange& exchange) {
         if (exchange.parts.engine != nullptr) {
             out["adapters"] = adapter_state(exchange.parts.engine->adapters());
             out["memory"] = memory_state(exchange.parts.engine->memory());
-            out["speculation"] = speculation_state(exchange.parts.engine->speculation());
+            json::object speculation = speculation_state(exchange.parts.engine->speculation());
+            speculation["vocabulary"] = exchange.parts.engine->describe().vocabulary;
+            out["speculation"] = std::move(speculation);
         }
         const std::string_view outside = exchange.parts.pipeline.third_parties();
         out["t3"] = outside == "open" ? "open" : fmt::format("closed: {}", outside);

@@ -81,6 +81,10 @@ json::object to_json(const domain::Attempt& attempt) {
     }
     if (attempt.rejected) out["rejected"] = true;
     if (attempt.cause != domain::Cause::step) out["cause"] = std::string(to_string(attempt.cause));
+    if (attempt.drafted > 0) {
+        out["drafted"] = attempt.drafted;
+        out["accepted"] = attempt.accepted;
+    }
     out["usage"] = to_json(attempt.usage);
     out["cost"] = to_string(attempt.cost);
     out["first_token_ms"] = milliseconds(attempt.first_token);

@@ -51,6 +51,7 @@ constexpr std::array rows = {
     Row{"POST", "/molly/v1/feedback", Route::feedback},
     Row{"GET", "/molly/v1/priors", Route::priors},
     Row{"POST", "/molly/v1/priors", Route::add_priors},
+    Row{"POST", "/molly/v1/verify", Route::verify},
     Row{"GET", "/metrics", Route::metrics},
 };
 

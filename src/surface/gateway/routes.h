@@ -40,6 +40,7 @@ enum class Route : std::uint8_t {
     declassify,
     feedback,
     priors,
+    verify,
     add_priors,
     metrics,
 };

@@ -158,6 +158,8 @@ void Attempt::close() {
     line.bytes_sent = report_.bytes_sent;
     line.bytes_received = report_.bytes_received;
     line.peer_authenticated = report_.peer_authenticated;
+    line.drafted = report_.drafted;
+    line.accepted = report_.accepted;
     line.duration = duration_cast<microseconds>(now - started_);
     line.first_token = duration_cast<microseconds>(relay_.first_at().value_or(now) - started_);
     if (result_ && result_->usage.source != domain::Usage::Source::none) {

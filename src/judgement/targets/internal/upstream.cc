@@ -125,9 +125,10 @@ Task<Result<void>> Upstream::probe(const policy::Permit& permit) {
 
 Task<Result<domain::Response>> Upstream::ask(const domain::Request& request,
                                              const policy::Permit& permit, DeltaSink& sink,
-                                             Report& report) {
+                                             Report& report, net::Headers more) {
     const InFlight counted(running_);
     CO_TRY(net::OutboundRequest outbound, encode(request));
+    outbound.headers.insert(outbound.headers.end(), more.begin(), more.end());
     ReplyReader reader(*spec_, request, sink);
     net::Wire wire;
     Result<void> exchanged =

@@ -15,16 +15,19 @@ public:
              std::string key)
         : spec_(std::move(spec)), connector_(connector), key_(std::move(key)) {}
 
-    /// `permit` is that of the request. Errors: as Target::run.
+    /// `permit` is that of the request; `more` headers go with it. Errors: as Target::run.
     Task<Result<domain::Response>> ask(const domain::Request& request, const policy::Permit& permit,
-                                       DeltaSink& sink, Report& report);
+                                       DeltaSink& sink, Report& report, net::Headers more = {});
     Task<Result<void>> probe(const policy::Permit& permit);
     std::uint32_t running() const noexcept { return running_; }
 
-private:
-    Result<net::OutboundRequest> encode(const domain::Request& request) const;
     /// The only place where the key goes; no error and no log has it.
     void add_key(net::Headers& headers) const;
+    const domain::TargetSpec& spec() const noexcept { return *spec_; }
+    net::Connector& connector() noexcept { return connector_; }
+
+private:
+    Result<net::OutboundRequest> encode(const domain::Request& request) const;
 
     std::shared_ptr<const domain::TargetSpec> spec_;
     net::Connector& connector_;
