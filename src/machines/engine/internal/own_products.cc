@@ -15,11 +15,20 @@ namespace molly::engine {
 namespace {
 
 constexpr std::uint32_t checked_rows = 3;
-// Of the largest result. Rounding activations to bytes differs in the last step, at most.
-constexpr float tolerance = 0.01F;
+// Of the largest result: ggml rounds activations for Q4_K in blocks of 256. A wrong layout is off
+// by all.
+constexpr float tolerance = 0.03F;
 
 const char* name_of(WeightLayout layout) {
-    return layout == WeightLayout::q8_0 ? "q8_0" : "q4_0_by_eight";
+    switch (layout) {
+        case WeightLayout::q8_0:
+            return "q8_0";
+        case WeightLayout::q4_0_by_eight:
+            return "q4_0_by_eight";
+        case WeightLayout::q4_k_by_eight:
+            return "q4_k_by_eight";
+    }
+    return "";
 }
 
 RowProductTask task_of(WeightLayout layout, const ggml_tensor& weight, std::uint32_t rows) {
@@ -75,7 +84,9 @@ std::optional<WeightLayout> weight_layout(const ggml_tensor& weight) {
         ggml_backend_buft_name(ggml_backend_buffer_get_type(weight.buffer));
     if (weight.type == GGML_TYPE_Q8_0 && kept == "CPU" && ggml_is_contiguous(&weight))
         return WeightLayout::q8_0;
-    if (weight.type == GGML_TYPE_Q4_0 && kept == "CPU_REPACK") return WeightLayout::q4_0_by_eight;
+    if (kept != "CPU_REPACK") return std::nullopt;
+    if (weight.type == GGML_TYPE_Q4_0) return WeightLayout::q4_0_by_eight;
+    if (weight.type == GGML_TYPE_Q4_K) return WeightLayout::q4_k_by_eight;
     return std::nullopt;
 }
 

@@ -14,6 +14,7 @@ constexpr float least_largest = 1e-30F;  // below it a block is zero, and its st
 
 struct Block {
     float step = 0;
+    float less = 0;  // what is taken away from each weight
     int weights[product_block] = {};
 };
 
@@ -23,7 +24,34 @@ float step_at(const std::uint8_t* from) {
     return half_to_float(half);
 }
 
+/// Both counts of steps in six bits, the upper two of half of the outputs elsewhere, as
+/// ggml-cpu/repack.cpp packs them.
+Block block_of_q4_k(const RowProductTask& task, std::uint32_t out, std::uint32_t at) {
+    const std::uint32_t lane = out % product_outputs;
+    const std::size_t supers = task.in / least_inputs(task.layout);
+    const std::uint8_t* from =
+        task.weights + (std::size_t{out / product_outputs} * supers + at / 8) * 1152;
+    const std::uint8_t* packed = from + 32 + std::size_t{at % 8} * 12;
+    const std::uint32_t low = lane % 4;
+    int steps = packed[low] & 63;
+    int less = packed[4 + low] & 63;
+    if (lane >= 4) {
+        steps = (packed[8 + low] & 15) | (packed[low] >> 6 << 4);
+        less = (packed[8 + low] >> 4) | (packed[4 + low] >> 6 << 4);
+    }
+    Block block;
+    block.step = step_at(from + 2UL * lane) * static_cast<float>(steps);
+    block.less = step_at(from + 16 + 2UL * lane) * static_cast<float>(less);
+    const std::uint8_t* nibbles = from + 128 + std::size_t{at % 8 / 2} * 256 + lane * 8UL;
+    for (std::uint32_t i = 0; i < product_block; ++i) {
+        const std::uint8_t both = nibbles[std::size_t{i / 8} * 64 + i % 8];
+        block.weights[i] = at % 2 == 0 ? both & 15 : both >> 4;
+    }
+    return block;
+}
+
 Block block_of(const RowProductTask& task, std::uint32_t out, std::uint32_t at) {
+    if (task.layout == WeightLayout::q4_k_by_eight) return block_of_q4_k(task, out, at);
     Block block;
     if (task.layout == WeightLayout::q8_0) {
         const std::uint8_t* from =
@@ -67,9 +95,13 @@ void row_product_reference(const RowProductTask& task, ByteRows& scratch) {
             for (std::uint32_t out = task.out_begin; out < task.out_end; ++out) {
                 const Block block = block_of(task, out, at);
                 int sum = 0;
-                for (std::uint32_t i = 0; i < product_block; ++i)
+                int bytes = 0;
+                for (std::uint32_t i = 0; i < product_block; ++i) {
                     sum += block.weights[i] * scratch.bytes[i];
-                y[out] += static_cast<float>(sum) * (block.step * step);
+                    bytes += scratch.bytes[i];
+                }
+                y[out] += static_cast<float>(sum) * (block.step * step) -
+                          static_cast<float>(bytes) * (block.less * step);
             }
         }
     }

@@ -31,13 +31,25 @@ void to_bytes(const float* x, std::int32_t factor, std::int8_t* bytes, float& st
     shift = factor * _mm512_reduce_add_epi32(_mm512_add_epi32(first, second));
 }
 
+/// The offset, 8 or 128, over the lanes that one output's sum is spread over.
+constexpr std::int32_t shift_factor(WeightLayout layout) {
+    switch (layout) {
+        case WeightLayout::q8_0:
+            return -128 / 8;
+        case WeightLayout::q4_0_by_eight:
+            return -8 / 2;
+        case WeightLayout::q4_k_by_eight:
+            return 1;  // its weights are unsigned
+    }
+    return 0;
+}
+
 void to_bytes(const RowProductTask& task, ByteRows& rows) {
     const std::size_t blocks = task.in / product_block;
     rows.bytes.resize(std::max(rows.bytes.size(), std::size_t{task.rows} * task.in));
     rows.steps.resize(std::max(rows.steps.size(), task.rows * blocks));
     rows.shifts.resize(std::max(rows.shifts.size(), task.rows * blocks));
-    // The offset, 8 or 128, over the lanes that one output's sum is spread over.
-    const std::int32_t factor = task.layout == WeightLayout::q8_0 ? -128 / 8 : -8 / 2;
+    const std::int32_t factor = shift_factor(task.layout);
     for (std::uint32_t row = 0; row < task.rows; ++row)
         for (std::size_t at = 0; at < blocks; ++at)
             to_bytes(task.x + row * task.x_stride + at * product_block, factor,
@@ -58,6 +70,13 @@ __m512i eight_times(const std::int8_t* bytes) {
     std::int64_t eight = 0;
     std::memcpy(&eight, bytes, sizeof(eight));
     return _mm512_set1_epi64(eight);
+}
+
+__m256 sum_of_pairs(__m512 lanes) {
+    const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 0, 0, 0, 0, 0, 0, 0, 0);
+    const __m512i odd = _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 0, 0, 0, 0, 0, 0, 0, 0);
+    return _mm512_castps512_ps256(
+        _mm512_add_ps(_mm512_permutexvar_ps(even, lanes), _mm512_permutexvar_ps(odd, lanes)));
 }
 
 /// Eight outputs; each has two neighbouring lanes of a sum.
@@ -93,13 +112,69 @@ void eight_outputs_q4_0(const std::uint8_t* weights, std::size_t blocks, const T
                                         sums[row]);
         }
     }
-    const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 0, 0, 0, 0, 0, 0, 0, 0);
-    const __m512i odd = _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 0, 0, 0, 0, 0, 0, 0, 0);
-    for (std::size_t row = 0; row < Rows; ++row) {
-        const __m512 sum = _mm512_add_ps(_mm512_permutexvar_ps(even, sums[row]),
-                                         _mm512_permutexvar_ps(odd, sums[row]));
-        _mm256_storeu_ps(tile.y[row] + out, _mm512_castps512_ps256(sum));
+    for (std::size_t row = 0; row < Rows; ++row)
+        _mm256_storeu_ps(tile.y[row] + out, sum_of_pairs(sums[row]));
+}
+
+/// A number for each of eight outputs, from six bits of which four outputs' upper ones lie apart.
+__m256 six_bits(std::uint32_t first, std::uint32_t second) {
+    const std::uint32_t upper = (second & 0x0f0f0f0fU) | ((first >> 6U & 0x03030303U) << 4U);
+    const std::uint64_t bytes = (first & 0x3f3f3f3fU) | (std::uint64_t{upper} << 32U);
+    return _mm256_cvtepi32_ps(
+        _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(static_cast<std::int64_t>(bytes))));
+}
+
+/// The steps of one block for eight outputs, and what is taken away from each of their weights.
+struct BlockSteps {
+    BlockSteps(const std::uint8_t* packed, __m256 step, __m256 step_of_less) {
+        std::array<std::uint32_t, 3> words{};
+        std::memcpy(words.data(), packed, sizeof(words));
+        const __m512i twice = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
+        const __m256 once = _mm256_mul_ps(step, six_bits(words[0], words[2]));
+        steps = _mm512_permutexvar_ps(twice, _mm512_castps256_ps512(once));
+        less = _mm256_mul_ps(step_of_less, six_bits(words[1], words[2] >> 4U));
     }
+    __m512 steps;
+    __m256 less;
+};
+
+/// Eight outputs; each has two neighbouring lanes of a sum.
+template <std::size_t Rows>
+void eight_outputs_q4_k(const std::uint8_t* weights, std::size_t blocks, const Tile<Rows>& tile,
+                        std::uint32_t out) {
+    const __m512i low = _mm512_set1_epi8(15);
+    std::array<__m512, Rows> sums;
+    std::array<__m256, Rows> less;
+    sums.fill(_mm512_setzero_ps());
+    less.fill(_mm256_setzero_ps());
+    for (std::size_t at = 0; at < blocks; ++at) {
+        const std::uint8_t* super = weights + at / 8 * 1152;
+        const auto* halves = reinterpret_cast<const __m128i*>(super);
+        const BlockSteps block(super + 32 + at % 8 * 12, _mm256_cvtph_ps(_mm_loadu_si128(halves)),
+                               _mm256_cvtph_ps(_mm_loadu_si128(halves + 1)));
+        const std::uint8_t* nibbles = super + 128 + at % 8 / 2 * 256;
+        std::array<__m512i, 4> quarters;
+        for (std::size_t quarter = 0; quarter < 4; ++quarter) {
+            const __m512i both = _mm512_loadu_si512(nibbles + quarter * 64);
+            _mm_prefetch(reinterpret_cast<const char*>(nibbles + 1152 + quarter * 64), _MM_HINT_T0);
+            quarters[quarter] =
+                _mm512_and_si512(at % 2 == 0 ? both : _mm512_srli_epi16(both, 4), low);
+        }
+        for (std::size_t row = 0; row < Rows; ++row) {
+            const std::int8_t* x = tile.bytes[row] + at * product_block;
+            const float step = tile.steps[row][at];
+            __m512i whole = _mm512_setzero_si512();
+            for (std::size_t quarter = 0; quarter < 4; ++quarter)
+                whole = _mm512_dpbusd_epi32(whole, quarters[quarter], eight_times(x + quarter * 8));
+            sums[row] =
+                _mm512_fmadd_ps(_mm512_cvtepi32_ps(whole),
+                                _mm512_mul_ps(block.steps, _mm512_set1_ps(step)), sums[row]);
+            const float sum = step * static_cast<float>(tile.shifts[row][at]);
+            less[row] = _mm256_fmadd_ps(block.less, _mm256_set1_ps(sum), less[row]);
+        }
+    }
+    for (std::size_t row = 0; row < Rows; ++row)
+        _mm256_storeu_ps(tile.y[row] + out, _mm256_sub_ps(sum_of_pairs(sums[row]), less[row]));
 }
 
 float sum_of(__m256 lanes) {
@@ -172,6 +247,8 @@ void some_rows(const RowProductTask& task, const ByteRows& rows, std::uint32_t f
         const std::uint8_t* weights = task.weights + out * stride;
         if (task.layout == WeightLayout::q4_0_by_eight) {
             eight_outputs_q4_0<Rows>(weights, blocks, tile, out);
+        } else if (task.layout == WeightLayout::q4_k_by_eight) {
+            eight_outputs_q4_k<Rows>(weights, blocks, tile, out);
         } else {
             four_outputs_q8_0<Rows>(weights, stride, blocks, tile, out);
             four_outputs_q8_0<Rows>(weights + 4 * stride, stride, blocks, tile, out + 4);

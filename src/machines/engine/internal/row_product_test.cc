@@ -1,6 +1,7 @@
 #include "engine/internal/row_product.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -14,6 +15,9 @@
 namespace molly::engine {
 namespace {
 
+constexpr WeightLayout layouts[] = {WeightLayout::q8_0, WeightLayout::q4_0_by_eight,
+                                    WeightLayout::q4_k_by_eight};
+
 /// Random weights as ggml quantizes them, in the layout, and what they stand for.
 struct Weights {
     Weights(WeightLayout wanted, std::uint32_t inputs, std::uint32_t outputs, std::mt19937& random)
@@ -22,12 +26,60 @@ struct Weights {
         numbers.resize(std::size_t{in} * out);
         for (float& number : numbers)
             number = normal(random);
-        const ggml_type type = layout == WeightLayout::q8_0 ? GGML_TYPE_Q8_0 : GGML_TYPE_Q4_0;
+        const ggml_type type = layout == WeightLayout::q8_0            ? GGML_TYPE_Q8_0
+                               : layout == WeightLayout::q4_0_by_eight ? GGML_TYPE_Q4_0
+                                                                       : GGML_TYPE_Q4_K;
         std::vector<std::uint8_t> rows(weight_row_bytes(layout, in) * out);
         ggml_quantize_chunk(type, numbers.data(), rows.data(), 0, out, in, nullptr);
         ggml_get_type_traits(type)->to_float(rows.data(), numbers.data(),
                                              static_cast<std::int64_t>(numbers.size()));
-        packed = layout == WeightLayout::q8_0 ? rows : by_eight(rows);
+        packed = layout == WeightLayout::q8_0            ? rows
+                 : layout == WeightLayout::q4_0_by_eight ? by_eight(rows)
+                                                         : k_by_eight(rows);
+    }
+
+    /// Likewise Q4_K, make_block_q4_Kx8: two halves, 12 bytes of counts, 128 of nibbles.
+    std::vector<std::uint8_t> k_by_eight(const std::vector<std::uint8_t>& rows) const {
+        std::vector<std::uint8_t> result;
+        const std::size_t blocks = in / 256;
+        for (std::size_t group = 0; group < out / product_outputs * blocks; ++group) {
+            const std::size_t first = group / blocks * product_outputs * blocks + group % blocks;
+            const auto block = [&](std::size_t lane) {
+                return rows.data() + (first + lane * blocks) * 144;
+            };
+            for (const std::size_t which : {0U, 2U})
+                for (std::size_t lane = 0; lane < product_outputs; ++lane)
+                    result.insert(result.end(), block(lane) + which, block(lane) + which + 2);
+            for (std::size_t part = 0; part < 8; ++part)
+                add_counts(block, part, result);
+            for (std::size_t piece = 0; piece < 16; ++piece)
+                for (std::size_t lane = 0; lane < product_outputs; ++lane)
+                    result.insert(result.end(), block(lane) + 16 + piece * 8,
+                                  block(lane) + 24 + piece * 8);
+        }
+        return result;
+    }
+
+    template <class Block>
+    static void add_counts(const Block& block, std::size_t part,
+                           std::vector<std::uint8_t>& result) {
+        std::array<std::array<unsigned, 8>, 2> counts{};  // of steps, and of what is taken away
+        for (std::size_t lane = 0; lane < product_outputs; ++lane) {
+            const std::uint8_t* packed = block(lane) + 4;
+            for (const std::size_t which : {0U, 1U}) {
+                const std::size_t at = part % 4 + 4 * which;
+                const unsigned low = packed[part % 4 + 8];
+                counts[which][lane] =
+                    part < 4 ? packed[at] & 63U
+                             : (packed[at] >> 6U << 4U) | (which == 0 ? low & 15U : low >> 4U);
+            }
+        }
+        for (const auto& six : counts)
+            for (std::size_t i = 0; i < 4; ++i)
+                result.push_back(static_cast<std::uint8_t>(six[i] | (six[i + 4] >> 4U << 6U)));
+        for (std::size_t i = 4; i < 8; ++i)
+            result.push_back(
+                static_cast<std::uint8_t>((counts[0][i] & 15U) | ((counts[1][i] & 15U) << 4U)));
     }
 
     /// As ggml's repacking lays Q4_0 out: ggml-cpu/repack.cpp, make_block_q4_0x8.
@@ -90,9 +142,10 @@ class RowProductKernels : public ::testing::TestWithParam<RowProductChoice> {};
 TEST_P(RowProductKernels, ComputeTheDefinitionUpToTheRoundingOfActivations) {
     std::mt19937 random(3);
     ByteRows scratch;
-    for (const auto layout : {WeightLayout::q8_0, WeightLayout::q4_0_by_eight}) {
+    for (const auto layout : layouts) {
         for (const std::uint32_t rows : {1U, 2U, 3U, 7U, 8U, 9U, 17U}) {
-            const Weights weights(layout, 32 * (1 + rows % 5), 8 * (1 + rows % 7), random);
+            const Weights weights(layout, least_inputs(layout) * (1 + rows % 5), 8 * (1 + rows % 7),
+                                  random);
             const auto x = random_rows(std::size_t{rows} * weights.in, random);
             std::vector<float> y(std::size_t{rows} * weights.out, 9.0F);
             GetParam().run(weights.task(x, y, rows), scratch);
@@ -119,8 +172,8 @@ TEST_P(RowProductKernels, ComputeTheDefinitionUpToTheRoundingOfActivations) {
 TEST_P(RowProductKernels, EqualTheReference) {
     std::mt19937 random(5);
     ByteRows scratch;
-    for (const auto layout : {WeightLayout::q8_0, WeightLayout::q4_0_by_eight}) {
-        const Weights weights(layout, 896, 64, random);
+    for (const auto layout : layouts) {
+        const Weights weights(layout, 1024, 64, random);
         auto x = random_rows(std::size_t{19} * weights.in, random);
         std::fill_n(x.begin() + 64, 32, 0.0F);    // a block of nothing
         std::fill_n(x.begin() + 96, 32, 1e-38F);  // and one whose step has no inverse
@@ -141,8 +194,8 @@ TEST_P(RowProductKernels, EqualTheReference) {
 TEST_P(RowProductKernels, ARowIsTheSameInAnyBatch) {
     std::mt19937 random(7);
     ByteRows scratch;
-    for (const auto layout : {WeightLayout::q8_0, WeightLayout::q4_0_by_eight}) {
-        const Weights weights(layout, 224, 48, random);
+    for (const auto layout : layouts) {
+        const Weights weights(layout, 256, 48, random);
         const auto x = random_rows(std::size_t{11} * weights.in, random);
         std::vector<float> together(std::size_t{11} * weights.out);
         GetParam().run(weights.task(x, together, 11), scratch);
