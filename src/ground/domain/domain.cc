@@ -149,6 +149,11 @@ std::string_view to_string(Mode mode) noexcept {
 std::optional<Mode> mode_from(std::string_view text) noexcept {
     return find(mode_names, text);
 }
+std::optional<KeepPrefix> keep_prefix_from(std::string_view text) noexcept {
+    if (text == "system") return KeepPrefix::system;
+    if (text == "prompt") return KeepPrefix::prompt;
+    return std::nullopt;
+}
 std::string_view to_string(Dialect dialect) noexcept {
     return find(dialect_names, dialect);
 }

@@ -115,6 +115,15 @@ enum class Mode : std::uint8_t { balanced, quality, fast, cheap };
 std::string_view to_string(Mode mode) noexcept;
 std::optional<Mode> mode_from(std::string_view text) noexcept;
 
+/// Which beginning of a prompt's keys and values is to outlive the process.
+enum class KeepPrefix : std::uint8_t {
+    none,
+    system,  ///< system text and tools: what other requests begin with too
+    prompt,  ///< all of it
+};
+/// `system` or `prompt`; unset for any other word.
+std::optional<KeepPrefix> keep_prefix_from(std::string_view text) noexcept;
+
 /// The `molly` object of a request.
 struct Extensions {
     std::optional<Sensitivity> sensitivity;  ///< `class`
@@ -127,6 +136,7 @@ struct Extensions {
     std::string conversation;  ///< explicit conversation id
     std::string purpose;
     std::vector<std::string> tags;
+    KeepPrefix keep_prefix = KeepPrefix::none;
 
     bool operator==(const Extensions&) const = default;
 };

@@ -59,6 +59,7 @@ struct Delta {
     std::string stop_sequence;   ///< of the request's, the one that ended the answer, where known
     std::optional<Usage> usage;  ///< totals so far; the last one counts
     std::string caveat;          ///< beside the end of an answer that may be poor: why
+    std::string prefix;          ///< beside the end: as Response's
 };
 
 /// The whole answer of one target.
@@ -76,8 +77,12 @@ struct Response {
     Usage usage;
     std::vector<std::vector<float>> embeddings;  ///< shape: [inputs, embed]
     std::string caveat;                          ///< why it may be poor, for `molly.caveat`
-    std::chrono::microseconds first_token{0};    ///< since the request came; the pipeline measures
-    std::chrono::microseconds duration{0};       ///< likewise, up to the last Delta
+    /// What became of the beginning that was to be kept, for `molly.prefix`: `kept` (on disk),
+    /// `saving`, or why it is not: `class_forbids`, `too_short`, `too_large`, `no_memory`, `busy`,
+    /// `deterministic`, `off`.
+    std::string prefix;
+    std::chrono::microseconds first_token{0};  ///< since the request came; the pipeline measures
+    std::chrono::microseconds duration{0};     ///< likewise, up to the last Delta
 };
 
 /// Builds a Response from its Deltas.

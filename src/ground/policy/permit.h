@@ -119,6 +119,7 @@ public:
     const std::string& adapter() const noexcept { return adapter_; }
     const domain::Request& request() const noexcept { return cleared_->request(); }
     const Permit& permit() const noexcept { return cleared_->permit(); }
+    const domain::Label& label() const noexcept { return cleared_->annotated().label; }
 
 private:
     friend class Redactor;

@@ -129,7 +129,7 @@ public:
         json.key("usage").open();
         append_token_counts(json, response.usage);
         json.close();
-        append_extensions(json, envelope_, response.caveat);
+        append_extensions(json, envelope_, response);
         json.close();
         out += "\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
         return out;
@@ -221,7 +221,7 @@ std::string encode_anthropic(const Envelope& envelope, const domain::Response& r
     append_content(json, response);
     append_stop(json, response);
     append_usage(json, response.usage);
-    append_extensions(json, envelope, response.caveat);
+    append_extensions(json, envelope, response);
     json.close();
     return out;
 }

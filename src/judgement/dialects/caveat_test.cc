@@ -1,4 +1,5 @@
-// A doubtful answer says so in every dialect, whole and streamed.
+// A doubtful answer says so in every dialect, whole and streamed; so does one whose prefix was to
+// be kept.
 #include <gtest/gtest.h>
 
 #include "dialects/dialects.h"
@@ -10,10 +11,11 @@ domain::Response doubtful() {
     domain::Response response;
     response.text = domain::Content("forse");
     response.caveat = "low_confidence";
+    response.prefix = "class_forbids";
     return response;
 }
 
-constexpr std::string_view told = R"("molly":{"caveat":"low_confidence"})";
+constexpr std::string_view told = R"("molly":{"caveat":"low_confidence","prefix":"class_forbids"})";
 
 TEST(Caveat, IsToldOnceInEveryDialect) {
     for (const Face face : {Face::openai_chat, Face::openai_completions, Face::openai_responses,

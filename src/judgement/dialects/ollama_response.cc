@@ -84,7 +84,7 @@ void append_end(JsonText& json, const Envelope& envelope, const domain::Response
         .field("prompt_eval_duration", nanoseconds(response.first_token))
         .field("eval_count", response.usage.answer_tokens)
         .field("eval_duration", nanoseconds(response.duration - response.first_token));
-    append_extensions(json, envelope, response.caveat);
+    append_extensions(json, envelope, response);
 }
 
 class OllamaStream final : public StreamEncoder {
@@ -166,7 +166,7 @@ std::string encode_ollama_embed(const Envelope& envelope, const domain::Response
             .field("load_duration", 0)
             .field("prompt_eval_count", response.usage.prompt_tokens);
     }
-    append_extensions(json, envelope, response.caveat);
+    append_extensions(json, envelope, response);
     json.close();
     return out;
 }

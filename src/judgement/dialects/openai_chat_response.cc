@@ -72,7 +72,7 @@ public:
         json.open().field("index", 0).key("delta").open().close();
         json.null_field("logprobs").field("finish_reason", to_string(response.finish)).close();
         out += ']';
-        append_extensions(json, envelope_, response.caveat);
+        append_extensions(json, envelope_, response);
         if (envelope_.usage_in_stream) out += R"(,"usage":null)";
         out += "}\n\n";
         if (envelope_.usage_in_stream) append_usage_chunk(out, response.usage);
@@ -137,7 +137,7 @@ std::string encode_openai_chat(const Envelope& envelope, const domain::Response&
     append_logprobs(json, response.logprobs);
     json.field("finish_reason", to_string(response.finish)).close().close_array().key("usage");
     append_usage(json, response.usage);
-    append_extensions(json, envelope, response.caveat);
+    append_extensions(json, envelope, response);
     json.close();
     return out;
 }

@@ -104,7 +104,7 @@ TEST(OpenAiChat, DecodesTheMollyObject) {
     const auto decoded = decode(R"({"model":"a","messages":[{"role":"user","content":"x"}],
       "molly":{"class":"secret","residency":["EU","home-lan"],"mode":"fast","max_cost":0.25,
       "max_latency_ms":900,"adapter":"law","explain":true,"conversation":"c1","purpose":"mail",
-      "tags":["hr"]}})");
+      "tags":["hr"],"keep_prefix":"system"}})");
     ASSERT_TRUE(decoded) << decoded.error().message();
     const domain::Extensions& extensions = decoded->request.extensions;
     EXPECT_EQ(extensions.sensitivity, domain::Sensitivity::secret);
@@ -117,6 +117,11 @@ TEST(OpenAiChat, DecodesTheMollyObject) {
     EXPECT_EQ(extensions.conversation, "c1");
     EXPECT_EQ(extensions.purpose, "mail");
     EXPECT_EQ(extensions.tags, std::vector<std::string>{"hr"});
+    EXPECT_EQ(extensions.keep_prefix, domain::KeepPrefix::system);
+    const auto refused = decode(R"({"model":"a","messages":[{"role":"user","content":"x"}],
+      "molly":{"keep_prefix":"all"}})");
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().param(), "molly.keep_prefix");
 }
 
 TEST(OpenAiChat, SeveralAdaptersAreOneNameInside) {

@@ -91,16 +91,16 @@ public:
 
     std::string begin() override {
         const std::string_view prompt = echoed(envelope_);
-        return prompt.empty() ? std::string() : chunk(prompt, {}, {});
+        return prompt.empty() ? std::string() : chunk(prompt, {}, nullptr);
     }
 
     std::string delta(const domain::Delta& delta) override {
         if (delta.text.empty() && delta.logprobs.empty()) return {};
-        return chunk(delta.text, delta.logprobs, {});
+        return chunk(delta.text, delta.logprobs, nullptr);
     }
 
     std::string end(const domain::Response& response) override {
-        std::string out = chunk({}, {}, finish_of(response.finish), response.caveat);
+        std::string out = chunk({}, {}, &response);
         if (envelope_.usage_in_stream) {
             out += head_;
             out += R"(],"usage":)";
@@ -120,20 +120,20 @@ public:
 
 private:
     std::string chunk(std::string_view text, const std::vector<domain::TokenLogprob>& logprobs,
-                      std::string_view finish, std::string_view caveat = {}) {
+                      const domain::Response* end) {
         std::string out = head_;
         JsonText json(out);
         json.open().field("index", 0).field("text", text).key("logprobs");
         append_logprobs_arrays(json, logprobs, offset_);
         offset_ += code_points(text);
-        if (finish.empty()) {
+        if (end == nullptr) {
             json.null_field("finish_reason");
         } else {
-            json.field("finish_reason", finish);
+            json.field("finish_reason", finish_of(end->finish));
         }
         json.close();
         out += ']';
-        if (!finish.empty()) append_extensions(json, envelope_, caveat);
+        if (end != nullptr) append_extensions(json, envelope_, *end);
         out += envelope_.usage_in_stream ? ",\"usage\":null}\n\n" : "}\n\n";
         return out;
     }
@@ -176,7 +176,7 @@ std::string encode_openai_completion(const Envelope& envelope, const domain::Res
     append_logprobs_arrays(json, response.logprobs, code_points(prompt));
     json.field("finish_reason", finish_of(response.finish)).close().close_array().key("usage");
     append_usage(json, response.usage);
-    append_extensions(json, envelope, response.caveat);
+    append_extensions(json, envelope, response);
     json.close();
     return out;
 }

@@ -243,7 +243,7 @@ void append_response(JsonText& json, const Envelope& envelope, const domain::Res
     append_request(json, envelope);
     if (response != nullptr) {
         append_response_usage(json, response->usage);
-        append_extensions(json, envelope, response->caveat);
+        append_extensions(json, envelope, *response);
     }
     json.close();
 }

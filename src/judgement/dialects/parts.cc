@@ -10,9 +10,9 @@ namespace molly::dialects {
 namespace {
 
 constexpr std::size_t inputs_max = 2048;
-constexpr std::array<std::string_view, 11> extension_names = {
-    "class",   "residency",    "mode",    "max_cost", "max_latency_ms", "adapter", "adapters",
-    "explain", "conversation", "purpose", "tags"};
+constexpr std::array<std::string_view, 12> extension_names = {
+    "class",    "residency", "mode",         "max_cost", "max_latency_ms", "adapter",
+    "adapters", "explain",   "conversation", "purpose",  "tags",           "keep_prefix"};
 
 std::vector<std::string> texts(const Fields& fields, std::string_view name) {
     const json::value* value = fields.find(name);
@@ -63,7 +63,8 @@ void decode_extension_fields(const Fields& fields, domain::Extensions& extension
             extension_names.end()) {
             fields.invalid(key,
                            "is no extension; class, residency, mode, max_cost, max_latency_ms, "
-                           "adapter, adapters, explain, conversation, purpose and tags are");
+                           "adapter, adapters, explain, conversation, purpose, tags and "
+                           "keep_prefix are");
         }
     }
     if (const auto text = fields.text("class")) {
@@ -91,6 +92,11 @@ void decode_extension_fields(const Fields& fields, domain::Extensions& extension
     extensions.conversation = fields.text_or_empty("conversation");
     extensions.purpose = fields.text_or_empty("purpose");
     extensions.tags = texts(fields, "tags");
+    if (const auto text = fields.text("keep_prefix")) {
+        const auto part = domain::keep_prefix_from(*text);
+        if (!part) fields.invalid("keep_prefix", "must be system or prompt");
+        extensions.keep_prefix = part.value_or(domain::KeepPrefix::none);
+    }
 }
 
 }  // namespace
@@ -101,11 +107,12 @@ void decode_extensions(const Fields& fields, domain::Request& request) {
     });
 }
 
-void append_extensions(JsonText& json, const Envelope& envelope, std::string_view caveat) {
-    if (caveat.empty()) caveat = envelope.caveat;
-    if (caveat.empty() && envelope.decision.empty()) return;
+void append_extensions(JsonText& json, const Envelope& envelope, const domain::Response& response) {
+    const std::string& caveat = response.caveat.empty() ? envelope.caveat : response.caveat;
+    if (caveat.empty() && response.prefix.empty() && envelope.decision.empty()) return;
     json.key("molly").open();
     if (!caveat.empty()) json.field("caveat", caveat);
+    if (!response.prefix.empty()) json.field("prefix", response.prefix);
     if (!envelope.decision.empty()) json.raw_field("explain", envelope.decision);
     json.close();
 }

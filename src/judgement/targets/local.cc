@@ -15,13 +15,16 @@ public:
 
     Task<Result<void>> write(const domain::Delta& delta) override {
         if (delta.usage) usage_ = *delta.usage;
+        if (!delta.prefix.empty()) prefix_ = delta.prefix;
         return next_.write(delta);
     }
     const domain::Usage& usage() const noexcept { return usage_; }
+    const std::string& prefix() const noexcept { return prefix_; }
 
 private:
     DeltaSink& next_;
     domain::Usage usage_;
+    std::string prefix_;
 };
 
 class LocalTarget final : public Target {
@@ -75,12 +78,14 @@ private:
     struct Chosen {
         std::vector<engine::AdapterUse> uses;
         adapters::Component component;  // of one that serves alone; mixed ones have none
+        domain::Label label;            // of what they learned from
     };
     /// What it takes to run adapters.
     Result<Chosen> chosen(const std::string& names) const {
         if (registry_ == nullptr) return fail(Target::adapter(names).error());
         TRY(const auto shares, domain::adapter_shares_from(names));
         Chosen out;
+        out.label.sensitivity = domain::Sensitivity::public_;
         for (const domain::AdapterShare& share : shares) {
             TRY(const adapters::Manifest manifest, find(share));
             engine::AdapterUse use;
@@ -89,6 +94,7 @@ private:
             use.file = registry_->file_of(manifest);
             use.scale = share.scale;
             use.pinned = registry_->pinned(manifest);
+            out.label = join(out.label, manifest.label);
             out.uses.push_back(std::move(use));
             if (shares.size() == 1) out.component = manifest.component;
         }
@@ -117,14 +123,21 @@ private:
             co_return response;
         }
         CountingSink counting(sink);
-        if (dispatch.adapter().empty()) {
-            CO_TRY_DO(co_await engine_.generate(request, counting));
-        } else {
+        if (!dispatch.adapter().empty()) {
             CO_TRY(Chosen with, chosen(dispatch.adapter()));
-            const domain::Request asked = as_component(request, with.component);
+            domain::Request asked = as_component(request, with.component);
+            asked.extensions.sensitivity = join(dispatch.label(), with.label).sensitivity;
             CO_TRY_DO(co_await engine_.generate_with(asked, std::move(with.uses), counting));
+        } else if (request.extensions.keep_prefix != domain::KeepPrefix::none) {
+            // The engine keeps what the class of the whole request allows, not what was declared.
+            domain::Request asked = request;
+            asked.extensions.sensitivity = dispatch.label().sensitivity;
+            CO_TRY_DO(co_await engine_.generate(asked, counting));
+        } else {
+            CO_TRY_DO(co_await engine_.generate(request, counting));
         }
         response.usage = counting.usage();
+        response.prefix = counting.prefix();
         co_return response;
     }
 

@@ -44,12 +44,14 @@ public:
 
 class ScriptedEngine final : public engine::Engine {
 public:
-    Task<Result<void>> generate(const domain::Request&, DeltaSink& sink) override {
+    Task<Result<void>> generate(const domain::Request& request, DeltaSink& sink) override {
+        asked = request.extensions;
         Delta first;
         first.text = "ciao";
         CO_TRY_DO(co_await sink.write(first));
         Delta last;
         last.finish = domain::FinishReason::stop;
+        last.prefix = "class_forbids";
         last.usage = domain::Usage{3, 1, 1, 0, domain::Usage::Source::engine};
         co_return co_await sink.write(last);
     }
@@ -63,6 +65,7 @@ public:
     engine::Load load() const noexcept override { return {.running = 2, .waiting = 3}; }
 
     engine::Description description;
+    domain::Extensions asked;
 };
 
 class Collector final : public DeltaSink {
@@ -100,6 +103,8 @@ protected:
         annotated.request.operation = operation;
         annotated.request.stream = stream;
         annotated.request.inputs = {domain::Content("x")};
+        annotated.request.extensions = extensions;
+        annotated.label = label;
         annotated.request.messages.push_back(domain::text_message(domain::Role::user, "hi"));
         const policy::PolicyEngine policy({});
         auto cleared =
@@ -128,6 +133,8 @@ protected:
     ScriptedEngine engine;
     Collector sink;
     Report report;
+    domain::Extensions extensions;
+    domain::Label label;
 };
 
 TEST_F(TargetTest, TheEngineAnswersWithItsNamesAndItsUsage) {
@@ -142,6 +149,20 @@ TEST_F(TargetTest, TheEngineAnswersWithItsNamesAndItsUsage) {
     EXPECT_EQ(response->usage.prompt_tokens, 3U);
     EXPECT_EQ(local->queue_depth(), 5U);
     EXPECT_EQ(run(*local, false, domain::Operation::embed)->embeddings.size(), 1U);
+}
+
+// What was found in a request counts, not what was declared.
+TEST_F(TargetTest, TheEngineKeepsPrefixesByTheLabelThatHolds) {
+    extensions.keep_prefix = domain::KeepPrefix::system;
+    extensions.sensitivity = domain::Sensitivity::public_;
+    label.sensitivity = domain::Sensitivity::secret;
+    auto here = spec();
+    here->tier = Tier::t0;
+    const auto response = run(*make_local_target(here, engine));
+    ASSERT_TRUE(response);
+    EXPECT_EQ(engine.asked.keep_prefix, domain::KeepPrefix::system);
+    EXPECT_EQ(engine.asked.sensitivity, domain::Sensitivity::secret);
+    EXPECT_EQ(response->prefix, "class_forbids");
 }
 
 TEST_F(TargetTest, ADispatchForAnotherTargetIsAFault) {

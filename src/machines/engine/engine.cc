@@ -50,6 +50,7 @@ public:
         verifications_.end_all();
         // First whoever might hand work to the workers.
         if (hot_) hot_->stop();
+        if (prefixes_) prefixes_->stop();
         if (runner_) runner_->stop();
     }
 
@@ -71,11 +72,15 @@ public:
     const Description& describe() const noexcept override { return model_->description(); }
     Load load() const noexcept override {
         return {.running = runner_->running(),
-                .waiting = runner_->waiting() + worker_->waiting() + loader_->waiting()};
+                .waiting = runner_->waiting() + worker_->waiting() + loader_->waiting() +
+                           (prefixes_ ? prefixes_->waiting() : 0)};
     }
     AdapterMemory adapters() const override;
     MemoryState memory() const override;
     SpeculationState speculation() const override { return runner_->speculation(); }
+    StoredPrefixes stored_prefixes() const override {
+        return prefixes_ ? prefixes_->state() : StoredPrefixes{};
+    }
     void drop_adapter(const std::string& hash) override { hot_->drop(hash); }
 
 private:
@@ -99,6 +104,7 @@ private:
     std::shared_ptr<MemoryBudget> budget_;
     std::uint64_t draft_bytes_ = 0;  // of it, what the draft model always has
     std::shared_ptr<HotSet> hot_;
+    std::shared_ptr<PrefixKeeper> prefixes_;  // null: nothing is kept on disk
     std::shared_ptr<Runner> runner_;
     Verifications verifications_;
     std::unique_ptr<Worker> worker_;  // the last two: they use all of the above
@@ -175,6 +181,10 @@ Result<void> LocalEngine::start() {
     TRY(const auto draft_model, open_draft_model(threads, kept_threads));
     TRY(hot_, lane_->make_hot_set(limits_.adapter_bytes_max != 0 ? limits_.adapter_bytes_max : room,
                                   budget_, limits_.adapter_numbers));
+    if (limits_.prefixes && !limits_.deterministic) {
+        const std::string layout = prefix_layout(*model_->handle(), limits_, lane_->together());
+        prefixes_ = std::make_shared<PrefixKeeper>(limits_.prefixes, layout, budget_);
+    }
     worker_ = std::make_unique<Worker>();
     loader_ = std::make_unique<Worker>();
     runner_ = std::make_shared<Runner>(
@@ -185,6 +195,7 @@ Result<void> LocalEngine::start() {
             .hot = hot_,
             .budget = budget_,
             .draft_model = draft_model,
+            .prefixes = prefixes_,
             .wait_for_adapters =
                 [this](std::unique_ptr<Sequence> sequence) { take_again(std::move(sequence)); }},
         std::move(context), threads);

@@ -15,6 +15,7 @@
 #include "domain/request.h"
 #include "domain/response.h"
 #include "engine/cooperation.h"
+#include "engine/prefix_store.h"
 
 namespace molly::engine {
 
@@ -63,8 +64,9 @@ struct Limits {
     /// The same greedy answer whatever shares the batch, somewhat slower.
     bool deterministic = false;
     Speculation speculation = Speculation::measured;
-    std::uint32_t draft_tokens_max = 8;   ///< of one sequence, in one forward pass
-    std::filesystem::path draft_model{};  ///< a GGUF file of the same vocabulary; empty: none
+    std::uint32_t draft_tokens_max = 8;       ///< of one sequence, in one forward pass
+    std::filesystem::path draft_model{};      ///< a GGUF file of the same vocabulary; empty: none
+    std::shared_ptr<PrefixStore> prefixes{};  ///< of this model; null: nothing is kept on disk
 };
 
 /// One adapter of a request.
@@ -111,6 +113,15 @@ struct SpeculationState {
     std::uint64_t drafted = 0;   ///< tokens that were computed on trial
     std::uint64_t accepted = 0;  ///< of them, those that came
     std::uint64_t steps = 0;     ///< forward passes that checked some
+};
+
+/// Beginnings of prompts on disk that this engine can read.
+struct StoredPrefixes {
+    std::uint32_t count = 0;
+    std::uint64_t bytes = 0;    ///< of keys and values
+    std::uint64_t loaded = 0;   ///< since the start
+    std::uint64_t saved = 0;    ///< since the start
+    std::uint64_t refused = 0;  ///< damaged or gone, since the start
 };
 
 /// What the loaded model is.
@@ -190,6 +201,7 @@ public:
     virtual AdapterMemory adapters() const { return {}; }
     virtual MemoryState memory() const { return {}; }
     virtual SpeculationState speculation() const { return {}; }
+    virtual StoredPrefixes stored_prefixes() const { return {}; }
     /// Gives an adapter's memory back as soon as no request uses it.
     virtual void drop_adapter(const std::string& /*hash*/) {}
 };

@@ -102,6 +102,10 @@ void add_ask(Command& root) {
                 {"instructions for the model", "istruzioni per il modello"})
         .option("--max-tokens", options->question.tokens_max,
                 {"tokens of the answer at most", "token della risposta al massimo"}, 1U << 20U)
+        .choice("--keep-prefix", options->question.keep_prefix,
+                {"keep what was computed of this beginning on disk: docs/engine.md",
+                 "conserva su disco quanto calcolato di questo inizio: docs/engine.md"},
+                "system prompt")
         .flag("--explain", options->explain,
               {"say why this target", "spiega la scelta della destinazione"})
         .examples({"  molly ask \"What is a receipt?\"\n"

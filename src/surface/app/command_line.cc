@@ -107,6 +107,7 @@ void add_commands(Command& root) {
     add_chat(root);
     add_models(root);
     add_adapters(root);
+    add_prefixes(root);
     add_train(root);
     add_eval(root);
     add_router(root);

@@ -92,6 +92,7 @@ void add_models(Command& root);
 /// Below `models`.
 void add_models_optimize(Command& models);
 void add_adapters(Command& root);
+void add_prefixes(Command& root);
 void add_train(Command& root);
 void add_eval(Command& root);
 void add_router(Command& root);

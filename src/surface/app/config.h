@@ -30,6 +30,7 @@ struct LocalEngine {
     bool enabled = true;
     std::string model;        ///< file, or a name of the catalogue; empty: the built-in model
     std::string draft_model;  ///< as `model`; empty: none
+    std::uint64_t prefix_bytes_max = 1U << 30U;  ///< on disk; 0: nothing is kept there
     engine::Limits limits;
     domain::TargetSpec target;
 };

@@ -36,6 +36,9 @@ void read_engine(Reader in, LocalEngine& engine) {
     std::uint32_t adapter_memory_mib = 0;
     in.read("adapter_memory_mib", adapter_memory_mib, 0, 1 << 20U);
     engine.limits.adapter_bytes_max = std::uint64_t{adapter_memory_mib} << 20U;
+    auto prefix_mib = static_cast<std::uint32_t>(engine.prefix_bytes_max >> 20U);
+    in.read("prefix_disk_mib", prefix_mib, 0, 1 << 24U);
+    engine.prefix_bytes_max = std::uint64_t{prefix_mib} << 20U;
     in.read_word("adapter_numbers", engine.limits.adapter_numbers, engine::adapter_numbers_from,
                  "f16, int8");
     in.read("deterministic", engine.limits.deterministic);

@@ -41,6 +41,7 @@ public:
     engine::AdapterMemory adapters() const override { return engine_->adapters(); }
     engine::MemoryState memory() const override { return engine_->memory(); }
     engine::SpeculationState speculation() const override { return engine_->speculation(); }
+    engine::StoredPrefixes stored_prefixes() const override { return engine_->stored_prefixes(); }
     void drop_adapter(const std::string& hash) override { engine_->drop_adapter(hash); }
 
 private:

@@ -11,6 +11,7 @@
 
 #include "app/built_in.h"
 #include "app/hashed_engine.h"
+#include "app/prefix_files.h"
 #include "base/coroutine.h"
 #include "base/log.h"
 #include "base/promise.h"
@@ -196,12 +197,28 @@ Result<void> House::open_engine(const HouseNeeds& needs) {
     if (!config_.engine.draft_model.empty()) {
         TRY(limits.draft_model, find_model(config_.engine.draft_model, places_));
     }
+    TRY(limits.prefixes, open_prefixes(seal::to_hex(hash)));
     TRY(auto loaded, engine::Engine::open(model_file_, std::move(limits)));
     const auto gguf = models::read_gguf(model_file_);
     engine_ = with_hash(std::move(loaded), seal::to_hex(hash),
                         gguf ? gguf->text(models::made_from_key) : std::string());
     return offer_specialists(*registry_, places_.data, model_file_,
                              engine_->describe().base_hash());
+}
+
+/// The beginnings of prompts that are kept for this model; null where none may be. What lies there
+/// from before goes then.
+Result<std::shared_ptr<engine::PrefixStore>> House::open_prefixes(std::string model_hash) const {
+    TRY(seal::Vault vault, seal::Vault::load_or_create(places_.data / "vault.key"));
+    PrefixFiles::Options options{.folder = prefix_folder(places_),
+                                 .bytes_max = config_.engine.prefix_bytes_max,
+                                 .retention = config_.store.retention,
+                                 .model = model_file_.stem().string(),
+                                 .model_hash = std::move(model_hash)};
+    TRY(std::shared_ptr<engine::PrefixStore> files,
+        PrefixFiles::open(std::move(options), std::move(vault), system_clock()));
+    if (config_.engine.prefix_bytes_max == 0) files.reset();
+    return files;
 }
 
 Result<void> House::open_targets() {

@@ -57,6 +57,7 @@ private:
     House(Config config, Places places) : config_(std::move(config)), places_(std::move(places)) {}
     Result<void> ensure_owner();
     Result<void> open_engine(const HouseNeeds& needs);
+    Result<std::shared_ptr<engine::PrefixStore>> open_prefixes(std::string model_hash) const;
     Result<void> open_targets();
     Result<void> open_estimates();
     Result<void> open_expectations();

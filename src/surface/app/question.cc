@@ -18,6 +18,7 @@ std::string body_for(const Question& question) {
     if (!question.sensitivity.empty()) molly["class"] = question.sensitivity;
     if (!question.conversation.empty()) molly["conversation"] = question.conversation;
     if (!question.mode.empty()) molly["mode"] = question.mode;
+    if (!question.keep_prefix.empty()) molly["keep_prefix"] = question.keep_prefix;
     json::object out;
     out["model"] = question.model;
     out["messages"] = std::move(messages);

@@ -23,6 +23,7 @@ struct Question {
     std::string sensitivity;       ///< `class`, or empty
     std::string conversation;      ///< or empty
     std::string mode;              ///< or empty
+    std::string keep_prefix;       ///< or empty
     std::uint32_t tokens_max = 0;  ///< 0: the target's default
 };
 

@@ -124,6 +124,14 @@ json::object memory_state(const engine::MemoryState& memory) {
                         {"elastic", memory.elastic}};
 }
 
+json::object stored_prefixes(const engine::StoredPrefixes& stored) {
+    return json::object{{"count", stored.count},
+                        {"bytes", stored.bytes},
+                        {"loaded", stored.loaded},
+                        {"saved", stored.saved},
+                        {"refused", stored.refused}};
+}
+
 json::object speculation_state(const engine::SpeculationState& state) {
     json::object out{{"on", state.on},
                      {"drafted", state.drafted},
@@ -156,6 +164,7 @@ Task<void> health(Exchange& exchange) {
             json::object speculation = speculation_state(exchange.parts.engine->speculation());
             speculation["vocabulary"] = exchange.parts.engine->describe().vocabulary;
             out["speculation"] = std::move(speculation);
+            out["prefixes_on_disk"] = stored_prefixes(exchange.parts.engine->stored_prefixes());
         }
         const std::string_view outside = exchange.parts.pipeline.third_parties();
         out["t3"] = outside == "open" ? "open" : fmt::format("closed: {}", outside);

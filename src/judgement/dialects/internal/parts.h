@@ -16,9 +16,10 @@ inline constexpr std::size_t stops_max = 16;
 /// nobody enforces would be worse than an error.
 void decode_extensions(const Fields& fields, domain::Request& request);
 
-/// `"molly":{"caveat","explain"}`, where there is something to say.
+/// `"molly":{"caveat","prefix","explain"}`, where there is something to say.
 /// The answer's own caveat stands before the envelope's.
-void append_extensions(JsonText& json, const Envelope& envelope, std::string_view caveat = {});
+void append_extensions(JsonText& json, const Envelope& envelope,
+                       const domain::Response& response = {});
 
 /// A string, or an array of strings; empty ones are ignored.
 void decode_stop(const Fields& fields, std::string_view name, std::vector<std::string>& stop);

@@ -84,6 +84,7 @@ Outcome Attempt::take_outcome() {
     outcome.response.model = std::move(result_->model);
     outcome.response.model_hash = std::move(result_->model_hash);
     outcome.response.embeddings = std::move(result_->embeddings);
+    outcome.response.prefix = std::move(result_->prefix);
     outcome.response.usage = line().usage;
     return outcome;
 }

@@ -100,6 +100,7 @@ domain::Request to_draft(domain::Request request) {
     sampling.temperature = 0;
     request.sampling = std::move(sampling);
     request.format = {};
+    request.extensions.keep_prefix = domain::KeepPrefix::none;
     return request;
 }
 

@@ -1,8 +1,10 @@
 #include "engine/internal/context_places.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
+#include "base/clock.h"
 #include "engine/internal/plan_step.h"
 
 namespace molly::engine {
@@ -27,10 +29,15 @@ ContextPlaces::ContextPlaces(llama_context& context, CacheMemory memory, std::ui
     owned_.assign(places, in_blocks(context_tokens_max, block));
 }
 
-std::optional<PlaceChoice> ContextPlaces::start(const Arrival& arrival) {
+std::optional<ContextPlaces::Start> ContextPlaces::start(const Arrival& arrival) {
     PlaceChoice choice = choose_place(kept_, arrival.free, arrival.key, arrival.prompt);
+    const bool restores = arrival.fetched != nullptr && arrival.fetched->usable > choice.reused;
+    // What it would overwrite is what was used longest ago.
+    if (restores) choice = choose_place(kept_, arrival.free, {}, {});
     busy_[choice.place] = true;  // so that nobody takes its memory meanwhile
-    const std::uint32_t wanted = in_blocks(arrival.tokens, block);
+    const std::uint32_t tokens =
+        std::max(arrival.tokens, restores ? arrival.fetched->tokens : std::uint32_t{0});
+    const std::uint32_t wanted = in_blocks(tokens, block);
     const std::uint32_t missing = wanted - std::min(wanted, owned_[choice.place]);
     const std::uint32_t got = get(missing);
     if (got < missing) {
@@ -40,22 +47,48 @@ std::optional<PlaceChoice> ContextPlaces::start(const Arrival& arrival) {
         return std::nullopt;
     }
     owned_[choice.place] += got;
-    const llama_memory_t memory = llama_get_memory(&context_);
-    const auto id = static_cast<llama_seq_id>(choice.place);
-    // Some architectures cannot forget the end alone.
-    const bool cut = choice.reused > 0 && arrival.reuse &&
-                     llama_memory_seq_rm(memory, id, static_cast<llama_pos>(choice.reused), -1);
-    if (!cut) {
-        choice.reused = 0;
-        llama_memory_seq_rm(memory, id, -1, -1);
-    }
+    Start begun{.place = choice.place};
+    if (!restores || !restore(arrival, begun)) begun.reused = cut(arrival, choice);
     KeptPrefix& kept = kept_[choice.place];
     kept.key = arrival.key;
-    kept.tokens.resize(choice.reused);
+    const auto reused = arrival.prompt.first(begun.reused);
+    kept.tokens.assign(reused.begin(), reused.end());
     kept.used = ++started_;
     reuse_.asked(arrival.key);
     publish();
-    return choice;
+    return begun;
+}
+
+/// Leaves in the place what the request can use, and gives how much that is.
+std::uint32_t ContextPlaces::cut(const Arrival& arrival, const PlaceChoice& choice) {
+    const llama_memory_t memory = llama_get_memory(&context_);
+    const auto id = static_cast<llama_seq_id>(choice.place);
+    // Some architectures cannot forget the end alone.
+    if (choice.reused > 0 && arrival.reuse &&
+        llama_memory_seq_rm(memory, id, static_cast<llama_pos>(choice.reused), -1))
+        return choice.reused;
+    llama_memory_seq_rm(memory, id, -1, -1);
+    return 0;
+}
+
+/// Puts what was fetched into the place. False: the place is as before, or empty.
+bool ContextPlaces::restore(const Arrival& arrival, Start& start) {
+    const FetchedPrefix& fetched = *arrival.fetched;
+    const auto id = static_cast<llama_seq_id>(start.place);
+    const MonoTime began = system_clock().now();
+    const std::size_t read = llama_state_seq_set_data(
+        &context_, reinterpret_cast<const std::uint8_t*>(fetched.bytes.data()),
+        fetched.bytes.size(), id);
+    start.refused = read != fetched.bytes.size();
+    const bool whole = fetched.usable == fetched.tokens;
+    if (start.refused ||
+        (!whole && !llama_memory_seq_rm(llama_get_memory(&context_), id,
+                                        static_cast<llama_pos>(fetched.usable), -1)))
+        return false;
+    const std::chrono::duration<double, std::milli> spent = system_clock().now() - began;
+    start.restore_ms = spent.count();
+    start.reused = fetched.usable;
+    return true;
 }
 
 void ContextPlaces::release(std::size_t place, bool known) {

@@ -14,6 +14,7 @@
 #include "engine/internal/kept_prefix.h"
 #include "engine/internal/memory_budget.h"
 #include "engine/internal/model.h"
+#include "engine/internal/prefix_keeper.h"
 #include "engine/internal/reuse.h"
 
 namespace molly::engine {
@@ -36,12 +37,24 @@ public:
         std::span<const std::size_t> free;  ///< at least one
         const std::string& key;
         std::span<const Token> prompt;
-        std::uint32_t tokens = 0;  ///< of memory that it begins with
-        bool reuse = true;         ///< of what a place holds
+        std::uint32_t tokens = 0;                ///< of memory that it begins with
+        bool reuse = true;                       ///< of what a place holds
+        const FetchedPrefix* fetched = nullptr;  ///< goes into the place, if that gives more
+    };
+    struct Start {
+        std::size_t place = 0;
+        std::uint32_t reused = 0;
+        double restore_ms = 0;  ///< it took to put what was fetched there; 0: it was not
+        bool refused = false;   ///< what was fetched does not fit this context
     };
     /// Gives a free place to a request, the one whose content it can use if there is one, with
     /// memory. Nothing when there is too little.
-    std::optional<PlaceChoice> start(const Arrival& arrival);
+    std::optional<Start> start(const Arrival& arrival);
+    /// Tokens at the prompt's beginning that a free place holds.
+    std::uint32_t held(std::span<const std::size_t> free, const std::string& key,
+                       std::span<const Token> prompt) const {
+        return choose_place(kept_, free, key, prompt).reused;
+    }
     /// The place is free; what it holds stays, for who begins alike, if anybody knows what that is.
     void release(std::size_t place, bool known);
     /// Forgets what a place holds and gives its memory back; how many tokens that is.
@@ -64,6 +77,7 @@ public:
 
     /// How long one prompt token takes, for the worth of what would be computed again.
     void took(double milliseconds, std::uint32_t tokens);
+    double token_ms() const noexcept { return token_ms_; }
     std::uint64_t bytes_per_token() const noexcept { return bytes_per_token_; }
     /// Bytes of all places, and of those that only keep prefixes. From any thread.
     std::uint64_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
@@ -73,6 +87,8 @@ public:
     const CacheMemory& memory() const noexcept { return memory_; }
 
 private:
+    std::uint32_t cut(const Arrival& arrival, const PlaceChoice& choice);
+    bool restore(const Arrival& arrival, Start& start);
     double worth(std::size_t place) const;
     std::size_t least_worth() const;
     void publish();

@@ -69,6 +69,9 @@ struct Job {
     std::string member;                      // whose request it is
     std::shared_ptr<CheckedDrafts> checked;  // drafts of it come from elsewhere
     std::shared_ptr<DraftedAnswer> drafted;  // it drafts what is answered elsewhere
+    std::uint32_t keep_tokens = 0;           // of the prompt's beginning, to be kept on disk
+    domain::Sensitivity sensitivity = domain::Sensitivity::secret;  // of what would be kept
+    std::string prefix;  // what is said of that, see domain::Response
 
     Job() = default;
     Job(const Job&) = delete;

@@ -9,15 +9,18 @@ namespace {
 
 std::uint32_t common(const KeptPrefix& kept, const std::string& key,
                      std::span<const llama_token> prompt) {
-    if (kept.used == 0 || kept.key != key || prompt.empty()) return 0;
-    const std::size_t most = std::min(kept.tokens.size(), prompt.size() - 1);
-    std::size_t same = 0;
-    while (same < most && kept.tokens[same] == prompt[same])
-        ++same;
-    return static_cast<std::uint32_t>(same / prefix_step * prefix_step);
+    return kept.used == 0 || kept.key != key ? 0 : common_steps(kept.tokens, prompt);
 }
 
 }  // namespace
+
+std::uint32_t common_steps(std::span<const llama_token> tokens,
+                           std::span<const llama_token> prompt) {
+    if (prompt.empty()) return 0;
+    const auto end = std::ranges::mismatch(tokens, prompt.first(prompt.size() - 1)).in1;
+    const auto same = static_cast<std::uint32_t>(end - tokens.begin());
+    return same / prefix_step * prefix_step;
+}
 
 std::string prefix_key(std::span<const ScaledHash> adapters, const std::string& member) {
     std::string key;

@@ -36,6 +36,10 @@ struct PlaceChoice {
 /// a cold place, and its last token is always computed.
 inline constexpr std::uint32_t prefix_step = 64;
 
+/// Tokens that both begin with, in whole steps and without the prompt's last one.
+std::uint32_t common_steps(std::span<const llama_token> tokens,
+                           std::span<const llama_token> prompt);
+
 /// The place with the longest common beginning, else the one used longest ago. `free` has at least
 /// one place. Too short a beginning is not worth losing a longer one that somebody else may want:
 /// then the place used longest ago is taken.

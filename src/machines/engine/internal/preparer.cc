@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include "engine/internal/json_grammar.h"
+#include "engine/internal/kept_prefix.h"
+#include "engine/internal/prefix_keeper.h"
 #include "engine/internal/schema_grammar.h"
 
 namespace molly::engine {
@@ -43,6 +45,7 @@ Result<std::unique_ptr<Job>> Preparer::prepare(const domain::Request& request) c
     job->answer_tokens_max =
         std::min(room, request.sampling.answer_tokens_max.value_or(limits_.answer_tokens_default));
     job->prompt = std::move(tokens);
+    wish_to_keep(request, *job);
     job->sampler = std::move(sampler);
     job->reader = std::move(prompt.reader);
     job->text = AnswerText(request.sampling.stop, std::move(prompt.stops));
@@ -51,6 +54,42 @@ Result<std::unique_ptr<Job>> Preparer::prepare(const domain::Request& request) c
         if (ids.size() == 1) job->visible.insert(ids.front());
     }
     return job;
+}
+
+/// How much of the prompt is to be kept on disk, or why nothing is.
+void Preparer::wish_to_keep(const domain::Request& request, Job& job) const {
+    if (request.extensions.keep_prefix == domain::KeepPrefix::none) return;
+    job.sensitivity = request.extensions.sensitivity.value_or(domain::Sensitivity::secret);
+    if (limits_.deterministic) {
+        job.prefix = prefix_word::deterministic;
+    } else if (!limits_.prefixes) {
+        job.prefix = prefix_word::off;
+    } else if (!limits_.prefixes->keeps(job.sensitivity)) {
+        job.prefix = prefix_word::class_forbids;
+    } else {
+        job.keep_tokens = shared_beginning(request, job.prompt);
+        if (job.keep_tokens == 0) job.prefix = prefix_word::too_short;
+    }
+}
+
+/// Tokens, in whole steps, of the whole prompt or of what any other request with the same system
+/// text and tools begins with.
+std::uint32_t Preparer::shared_beginning(const domain::Request& request,
+                                         std::span<const Token> prompt) const {
+    if (request.extensions.keep_prefix == domain::KeepPrefix::prompt ||
+        request.operation != domain::Operation::chat)
+        return common_steps(prompt, prompt);
+    domain::Request other = request;
+    const auto turns = std::ranges::find_if(other.messages, [](const domain::Message& message) {
+        return message.role != domain::Role::system;
+    });
+    const bool dot = turns != other.messages.end() && text_of(*turns).starts_with('.');
+    other.messages.erase(turns, other.messages.end());
+    other.messages.push_back(domain::text_message(domain::Role::user, dot ? "-" : "."));
+    const auto rendered = render(other);
+    if (!rendered) return 0;
+    const auto tokens = model_.tokenize(rendered->text, true);
+    return tokens ? common_steps(*tokens, prompt) : 0;
 }
 
 Result<Prompt> Preparer::render(const domain::Request& request) const {

@@ -2,6 +2,7 @@
 // Turns a request into a Job: template, tokens, grammar, sampler. Slow for long prompts and large
 // schemas, so it runs on its own thread.
 #include <memory>
+#include <span>
 #include <string>
 
 #include "base/result.h"
@@ -25,6 +26,9 @@ public:
     Result<std::unique_ptr<Job>> prepare(const domain::Request& request) const;
 
 private:
+    void wish_to_keep(const domain::Request& request, Job& job) const;
+    std::uint32_t shared_beginning(const domain::Request& request,
+                                   std::span<const Token> prompt) const;
     Result<Prompt> render(const domain::Request& request) const;
     Result<Prompt> render_completion(const domain::Request& request) const;
     Result<void> check_length(std::size_t tokens) const;

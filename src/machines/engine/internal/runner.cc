@@ -117,7 +117,7 @@ void Runner::admit() {
     while (std::ranges::any_of(slots_, [](const Slot& slot) { return !slot; })) {
         Slot next = next_in_line();
         if (!next) return;
-        if (start(next)) continue;
+        if (fetch_prefix(next) || start(next)) continue;
         // Nobody runs who could give memory back: those who wait may hold it with their adapters.
         if (idle()) send_back_waiting();
         if (idle() && start(next)) continue;
@@ -165,25 +165,28 @@ std::uint32_t Runner::wanted_at_start(const Sequence& sequence) const {
 
 /// Gives it a place and the memory for what it begins with. False: there is no memory now.
 bool Runner::start(Slot& sequence) {
-    std::vector<std::size_t> free;
-    for (std::size_t slot = 0; slot < slots_.size(); ++slot)
-        if (!slots_[slot]) free.push_back(slot);
-    std::vector<ScaledHash> adapters;
-    for (const JobAdapter& adapter : sequence->job->adapters)
-        adapters.push_back({.hash = adapter.hold.hash(), .scale = adapter.use.scale});
-    const std::string key = prefix_key(adapters, sequence->job->member);
+    const std::vector<std::size_t> free = free_places();
+    const std::string key = key_of(*sequence);
     // Where the last bit counts, nothing is used again: attention rounds differently for a part of
     // a prompt than for the whole.
-    const auto choice = places_.start({.free = free,
-                                       .key = key,
-                                       .prompt = sequence->feed,
-                                       .tokens = wanted_at_start(*sequence),
-                                       .reuse = !parts_.limits.deterministic});
-    if (!choice) return false;
-    sequence->fed = choice->reused;
-    if (sequence->answer_tokens == 0) sequence->cached = choice->reused;
-    slots_[choice->place] = std::move(sequence);
+    const auto begin = [&] {
+        return places_.start({.free = free,
+                              .key = key,
+                              .prompt = reusable(*sequence),
+                              .tokens = wanted_at_start(*sequence),
+                              .reuse = !parts_.limits.deterministic,
+                              .fetched = sequence->fetched.get()});
+    };
+    auto begun = begin();
+    // Both may be too much: what was fetched, and the place that it would be put into.
+    if (!begun && std::exchange(sequence->fetched, nullptr)) begun = begin();
+    if (!begun) return false;
+    settle_fetched(*sequence, *begun);
+    sequence->fed = begun->reused;
+    if (sequence->answer_tokens == 0) sequence->cached = begun->reused;
+    slots_[begun->place] = std::move(sequence);
     running_.fetch_add(1, std::memory_order_relaxed);
+    save_prefix(begun->place);
     return true;
 }
 
@@ -260,6 +263,7 @@ StepPlan Runner::plan(const std::vector<std::size_t>& slots,
     const std::uint32_t wanted = missing(plan);
     if (wanted == 0) return plan;
     std::uint32_t got = places_.get(wanted);
+    if (got < wanted && forget_fetched()) got += places_.get(wanted - got);
     if (got < wanted) {
         limits.cells_free = got;
         plan = plan_step(views, limits);

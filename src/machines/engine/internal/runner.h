@@ -32,6 +32,7 @@ public:
         std::shared_ptr<HotSet> hot;
         std::shared_ptr<MemoryBudget> budget;
         std::shared_ptr<DraftModel> draft_model;  ///< may be null
+        std::shared_ptr<PrefixKeeper> prefixes;   ///< may be null; stopped before the runner
         /// Takes a sequence whose adapters are to be taken again, on a thread that may wait, and
         /// brings it back through `submit`. Called from the engine thread.
         std::function<void(std::unique_ptr<Sequence>)> wait_for_adapters;
@@ -72,6 +73,13 @@ private:
     void admit();
     Slot next_in_line();
     bool start(Slot& sequence);
+    std::vector<std::size_t> free_places() const;
+    static std::string key_of(const Sequence& sequence);
+    static std::span<const Token> reusable(const Sequence& sequence);
+    bool fetch_prefix(Slot& sequence);
+    void settle_fetched(Sequence& sequence, const ContextPlaces::Start& start);
+    bool forget_fetched();
+    void save_prefix(std::size_t slot);
     std::uint32_t wanted_at_start(const Sequence& sequence) const;
     void send_back_waiting();
     void drop_ended();

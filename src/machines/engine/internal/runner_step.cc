@@ -27,7 +27,7 @@ bool Runner::step() {
         follow_drafter(slot);
         const Sequence& sequence = *slots_[slot];
         slots.push_back(slot);
-        views.push_back({.prompt_left = sequence.left(),
+        views.push_back({.prompt_left = sequence.readable(),
                          .paused = sequence.job->stream->full() || waits_for_drafter(sequence),
                          .held = static_cast<std::uint32_t>(places_.at(slot).tokens.size()),
                          .owned = places_.owned(slot)});
@@ -136,9 +136,10 @@ void Runner::compute(const StepRows& step, std::vector<AdapterMix> mixes) {
         share_.served(slots_[slot]->job->member, step.rows[slot]);
         if (failed != 0) {
             fail_sequence(slot, Error(ErrorCode::internal, "the forward pass failed"), false);
-        } else if (slots_[slot]->output >= 0) {
-            advance(slot);
+            continue;
         }
+        save_prefix(slot);
+        if (slots_[slot]->output >= 0) advance(slot);
     }
 }
 
@@ -208,6 +209,7 @@ void Runner::finish(std::size_t slot, domain::Delta delta, FinishReason reason) 
     const bool called = sequence.called_tools && reason == FinishReason::stop;
     delta.finish = called ? FinishReason::tool_calls : reason;
     delta.usage = usage_of(sequence);
+    delta.prefix = sequence.job->prefix;
     sequence.job->stream->send({.delta = std::move(delta), .error = std::nullopt, .last = true});
     release(slot);
 }

@@ -8,6 +8,7 @@
 
 #include "engine/internal/acceptance.h"
 #include "engine/internal/job.h"
+#include "engine/internal/prefix_keeper.h"
 
 namespace molly::engine {
 
@@ -31,10 +32,16 @@ struct Sequence {
     Draft draft;                       // of this step
     std::optional<AcceptRates> rates;  // once something was drafted
     bool called_tools = false;
-    bool parked = false;  // once at least: it goes before those who have not begun
-    std::string read;     // the answer so far, for its reader
+    bool parked = false;     // once at least: it goes before those who have not begun
+    std::string read;        // the answer so far, for its reader
+    std::uint32_t keep = 0;  // tokens to be saved once they are computed
+    bool looked = false;     // for what lies on disk
+    std::shared_ptr<const FetchedPrefix> fetched;  // of the prompt's beginning, until it starts
 
     std::uint32_t left() const noexcept { return static_cast<std::uint32_t>(feed.size()) - fed; }
+    /// What the next step may read: up to what is to be saved, which is all that the place then
+    /// holds.
+    std::uint32_t readable() const noexcept { return keep > fed ? keep - fed : left(); }
 };
 
 }  // namespace molly::engine

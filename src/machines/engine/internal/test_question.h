@@ -20,6 +20,7 @@ inline constexpr float tolerance = 0.02F;
 struct Answer {
     std::optional<Error> error;
     domain::Response response;
+    std::string prefix;  ///< of the last Delta
 
     std::string text() const { return error ? error->message() : response.text.text(); }
 };
@@ -28,12 +29,15 @@ class Collector final : public DeltaSink {
 public:
     Task<Result<void>> write(const domain::Delta& delta) override {
         builder_.add(delta);
+        prefix_ = delta.prefix;
         co_return Result<void>();
     }
     domain::Response take() { return builder_.take(); }
+    const std::string& prefix() const noexcept { return prefix_; }
 
 private:
     domain::ResponseBuilder builder_;
+    std::string prefix_;
 };
 
 struct Question {
@@ -75,6 +79,7 @@ inline std::vector<Answer> run(Engine& engine, const std::vector<Question>& ques
             }
             if (!result) answers[i].error = result.error();
             answers[i].response = collector.take();
+            answers[i].prefix = collector.prefix();
         });
     }
     io.run();
