@@ -246,9 +246,10 @@ Result<void> HotSet::make_room(std::unique_lock<std::mutex>& lock, std::size_t b
     if (bytes == 0) return {};
     // Whether the caller has gone is asked; memory that is given back is told.
     constexpr auto look_again = std::chrono::milliseconds(20);
+    constexpr int looks_max = 10;
     ++waiting_;
     Result<void> made;
-    for (;;) {
+    for (int looks = 0;; ++looks) {
         const bool below = bytes_ + bytes <= bytes_max_;
         if (below && charge(bytes)) break;
         if (stopping_ || !wanted()) {
@@ -261,6 +262,17 @@ Result<void> HotSet::make_room(std::unique_lock<std::mutex>& lock, std::size_t b
         if (victim != entries_.end() && (!below || mine <= budget_->prefix_worth())) {
             ++counts_.evictions;
             erase(victim);
+            continue;
+        }
+        // Whoever runs may need the very memory that is at hand here to come to its end, and after
+        // a while that of the hot ones among those that are asked for.
+        if (arena_) arena_->trim(0);
+        settle();
+        const auto spared = looks < looks_max ? entries_.end() : least({});
+        if (spared != entries_.end()) {
+            ++counts_.evictions;
+            erase(spared);
+            looks = 0;
             continue;
         }
         if (below) {
