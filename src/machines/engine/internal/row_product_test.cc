@@ -67,11 +67,10 @@ struct Weights {
         for (std::size_t lane = 0; lane < product_outputs; ++lane) {
             const std::uint8_t* packed = block(lane) + 4;
             for (const std::size_t which : {0U, 1U}) {
-                const std::size_t at = part % 4 + 4 * which;
+                const unsigned own = packed[part % 4 + 4 * which];
                 const unsigned low = packed[part % 4 + 8];
                 counts[which][lane] =
-                    part < 4 ? packed[at] & 63U
-                             : (packed[at] >> 6U << 4U) | (which == 0 ? low & 15U : low >> 4U);
+                    part < 4 ? own & 63U : (own >> 6U << 4U) | (which == 0 ? low & 15U : low >> 4U);
             }
         }
         for (const auto& six : counts)
