@@ -119,8 +119,10 @@ void Runner::admit() {
         if (!next) return;
         if (fetch_prefix(next) || start(next)) continue;
         // Nobody runs who could give memory back: those who wait may hold it with their adapters.
-        if (idle()) send_back_waiting();
-        if (idle() && start(next)) continue;
+        auto waiting = idle() ? let_waiting_go() : std::deque<Slot>();
+        const bool started = idle() && start(next);
+        send_back(std::move(waiting));
+        if (started) continue;
         room_lacks_ = true;
         const std::scoped_lock lock(mutex_);
         inbox_.push_front(std::move(next));
@@ -190,8 +192,8 @@ bool Runner::start(Slot& sequence) {
     return true;
 }
 
-/// Those who wait let their adapters go and take them again later.
-void Runner::send_back_waiting() {
+/// Those who wait let their adapters go; who runs takes that memory before they are sent back.
+std::deque<Runner::Slot> Runner::let_waiting_go() {
     std::deque<Slot> back;
     {
         const std::scoped_lock lock(mutex_);
@@ -199,10 +201,15 @@ void Runner::send_back_waiting() {
             if (!sequence->job->adapters.empty()) back.push_back(std::move(sequence));
         std::erase(inbox_, nullptr);
     }
-    for (Slot& sequence : back) {
+    for (Slot& sequence : back)
         sequence->job->let_go();
+    return back;
+}
+
+/// To take their adapters again.
+void Runner::send_back(std::deque<Slot> waiting) {
+    for (Slot& sequence : waiting)
         parts_.wait_for_adapters(std::move(sequence));
-    }
 }
 
 /// Makes room: what it has computed goes, and is computed again when there is memory.

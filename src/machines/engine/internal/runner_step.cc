@@ -37,7 +37,17 @@ bool Runner::step() {
                                    .hash = adapter.hold.hash()});
     }
     parts_.adapters.choose(slots, mixes, views);
-    const std::vector<std::uint32_t> tokens = plan(slots, views).tokens;
+    std::vector<std::uint32_t> tokens = plan(slots, views).tokens;
+    const bool stuck =
+        std::ranges::all_of(tokens, [](std::uint32_t rows) { return rows == 0; }) &&
+        std::ranges::any_of(views, [](const SequenceView& view) { return !view.paused; });
+    if (stuck) {
+        auto waiting = let_waiting_go();
+        const bool all_there =
+            std::ranges::all_of(slots, [&](std::size_t slot) { return slots_[slot] != nullptr; });
+        if (all_there) tokens = plan(slots, views).tokens;
+        send_back(std::move(waiting));
+    }
     StepRows step{.rows = std::vector<std::uint32_t>(slots_.size(), 0),
                   .lent = std::vector<bool>(slots_.size(), false)};
     for (std::size_t i = 0; i < slots.size(); ++i) {
@@ -48,9 +58,6 @@ bool Runner::step() {
         }
     }
     if (std::ranges::all_of(step.rows, [](std::uint32_t rows) { return rows == 0; })) {
-        const bool stuck =
-            std::ranges::any_of(views, [](const SequenceView& view) { return !view.paused; });
-        if (stuck) send_back_waiting();
         const std::scoped_lock lock(mutex_);
         return !between_.empty();
     }
