@@ -46,6 +46,19 @@ protected:
     AdapterUse adapter(std::uint32_t seed, std::int64_t rank = 16) {
         return write_adapter(folder_, "m" + std::to_string(seed), {.seed = seed, .rank = rank});
     }
+    static Question wordy(std::optional<AdapterUse> adapter, std::size_t words) {
+        std::string text = "Dimmi";
+        for (std::size_t i = 0; i < words; ++i)
+            text += " ancora";
+        Question question = ask(std::move(adapter), std::move(text));
+        question.request.sampling.answer_tokens_max = 100;
+        return question;
+    }
+    /// It begins within one block of memory and needs a second one before its end.
+    static bool crosses(const Answer& answer) {
+        const auto& usage = answer.response.usage;
+        return usage.prompt_tokens < 60 && usage.prompt_tokens + usage.answer_tokens >= 72;
+    }
     TestFolder folder_;
 };
 
@@ -97,18 +110,12 @@ TEST_F(Memory, ParkedRequestsGoOn) {
     std::vector<Answer> alone;
     const auto law = adapter(3, 4);
     {
-        // Those that begin within one block of memory and need a second one before their end.
         const auto engine = open(with_memory(64 << 20U));
-        std::string text = "Dimmi";
-        for (int words = 0; words < 60 && questions.size() < 6; ++words) {
-            text += " ancora";
+        for (std::size_t words = 1; words < 60 && questions.size() < 6; ++words) {
             Question question =
-                ask(questions.size() % 3 == 2 ? std::optional(law) : std::nullopt, text);
-            question.request.sampling.answer_tokens_max = 100;
+                wordy(questions.size() % 3 == 2 ? std::optional(law) : std::nullopt, words);
             Answer answer = run(*engine, {question}).front();
-            const auto& usage = answer.response.usage;
-            if (usage.prompt_tokens >= 60 || usage.prompt_tokens + usage.answer_tokens < 72)
-                continue;
+            if (!crosses(answer)) continue;
             questions.push_back(std::move(question));
             alone.push_back(std::move(answer));
         }
@@ -131,6 +138,31 @@ TEST_F(Memory, ParkedRequestsGoOn) {
         }
     }
     EXPECT_GT(engine->memory().parked, 0U) << "there was memory enough to prove nothing";
+}
+
+// Those that wait hold adapters, and ask for them again as soon as they have let them go.
+TEST_F(Memory, WhoRunsTakesTheMemoryOfThoseWhoWait) {
+    const auto own = adapter(5, 32);
+    const auto other = adapter(6, 32);
+    Question crossing;
+    std::uint64_t both = 0;
+    {
+        const auto engine = open(with_memory(64 << 20U));
+        for (std::size_t words = 1; words < 60; ++words) {
+            crossing = wordy(own, words);
+            if (crosses(run(*engine, {crossing}).front())) break;
+            ASSERT_LT(words, 59U) << "no answer of the test model is long enough";
+        }
+        run(*engine, {ask(other)});
+        both = engine->adapters().bytes;
+    }
+    // Both adapters and one block of keys and values, but not the second one.
+    const auto engine = open(with_memory(both + 64 * token_bytes + 10 * kibibyte));
+    for (int round = 0; round < 5; ++round) {
+        run(*engine, {ask(other)});
+        for (const Answer& answer : run(*engine, {crossing, ask(other), ask(other)}))
+            EXPECT_FALSE(answer.error) << answer.error->message();
+    }
 }
 
 TEST_F(Memory, WhatCanNeverFitIsRefusedWithNumbers) {
