@@ -1,7 +1,7 @@
 // One layer's product with quantized weights, by our kernel and by ggml's, in turns, on the same
 // weights in ggml's own buffers.
 //
-//   bench_products FOLDER_OF_BACKENDS [THREADS]
+//   bench_products FOLDER_OF_BACKENDS [THREADS [TYPE]]
 //
 // Twelve layers of 2048 inputs and 8192 outputs one after the other, so that weights come from
 // memory. The best of five counts.
@@ -36,7 +36,8 @@ Function function_of(ggml_backend_dev_t device, const char* name) {
 ggml_backend_buffer_type_t home_of(ggml_backend_dev_t device, ggml_type type) {
     auto extra =
         function_of<ggml_backend_dev_get_extra_bufts_t>(device, "ggml_backend_dev_get_extra_bufts");
-    for (auto* found = extra(device); type != GGML_TYPE_Q8_0 && *found != nullptr; ++found)
+    const bool as_in_the_file = type == GGML_TYPE_Q8_0 || type == GGML_TYPE_Q6_K;
+    for (auto* found = extra(device); !as_in_the_file && *found != nullptr; ++found)
         if (std::string_view(ggml_backend_buft_name(*found)) == "CPU_REPACK") return *found;
     return ggml_backend_dev_buffer_type(device);
 }
@@ -112,11 +113,12 @@ void compare(ggml_backend_dev_t device, ggml_type type, int threads) {
 
 int main(int count, char** words) {
     if (count < 2) {
-        fmt::print(stderr, "usage: bench_products FOLDER_OF_BACKENDS [THREADS]\n");
+        fmt::print(stderr, "usage: bench_products FOLDER_OF_BACKENDS [THREADS [TYPE]]\n");
         return 2;
     }
     ggml_backend_load_all_from_path(words[1]);
     ggml_backend_dev_t device = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
-    for (const ggml_type type : {GGML_TYPE_Q4_0, GGML_TYPE_Q4_K, GGML_TYPE_Q8_0})
-        compare(device, type, count > 2 ? std::atoi(words[2]) : 2);
+    for (const ggml_type type : {GGML_TYPE_Q4_0, GGML_TYPE_Q4_K, GGML_TYPE_Q6_K, GGML_TYPE_Q8_0})
+        if (count < 4 || std::string_view(words[3]) == ggml_type_name(type))
+            compare(device, type, count > 2 ? std::atoi(words[2]) : 2);
 }

@@ -15,8 +15,8 @@ namespace molly::engine {
 namespace {
 
 constexpr std::uint32_t checked_rows = 3;
-// Of the largest result: ggml rounds activations for Q4_K in blocks of 256. A wrong layout is off
-// by all.
+// Of the largest result: ggml rounds activations for Q4_K and Q6_K in blocks of 256. A wrong layout
+// is off by all.
 constexpr float tolerance = 0.03F;
 
 const char* name_of(WeightLayout layout) {
@@ -27,6 +27,8 @@ const char* name_of(WeightLayout layout) {
             return "q4_0_by_eight";
         case WeightLayout::q4_k_by_eight:
             return "q4_k_by_eight";
+        case WeightLayout::q6_k:
+            return "q6_k";
     }
     return "";
 }
@@ -82,8 +84,10 @@ std::optional<WeightLayout> weight_layout(const ggml_tensor& weight) {
         return std::nullopt;
     const std::string_view kept =
         ggml_backend_buft_name(ggml_backend_buffer_get_type(weight.buffer));
-    if (weight.type == GGML_TYPE_Q8_0 && kept == "CPU" && ggml_is_contiguous(&weight))
-        return WeightLayout::q8_0;
+    if (kept == "CPU" && ggml_is_contiguous(&weight)) {
+        if (weight.type == GGML_TYPE_Q8_0) return WeightLayout::q8_0;
+        if (weight.type == GGML_TYPE_Q6_K) return WeightLayout::q6_k;
+    }
     if (kept != "CPU_REPACK") return std::nullopt;
     if (weight.type == GGML_TYPE_Q4_0) return WeightLayout::q4_0_by_eight;
     if (weight.type == GGML_TYPE_Q4_K) return WeightLayout::q4_k_by_eight;

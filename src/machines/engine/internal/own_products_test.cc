@@ -21,7 +21,8 @@ constexpr std::int64_t rows = 5;
 /// Where llama.cpp puts weights of this type on this processor.
 ggml_backend_buffer_type_t home_of(ggml_type type) {
     ggml_backend_dev_t device = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
-    if (type == GGML_TYPE_Q8_0) return ggml_backend_dev_buffer_type(device);
+    if (type == GGML_TYPE_Q8_0 || type == GGML_TYPE_Q6_K)
+        return ggml_backend_dev_buffer_type(device);
     auto* extra =
         reinterpret_cast<ggml_backend_dev_get_extra_bufts_t>(ggml_backend_reg_get_proc_address(
             ggml_backend_dev_backend_reg(device), "ggml_backend_dev_get_extra_bufts"));
@@ -100,7 +101,8 @@ TEST(OwnProducts, LeaveAloneWhatNoKernelReads) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, OwnProductsOf,
-                         ::testing::Values(GGML_TYPE_Q8_0, GGML_TYPE_Q4_0, GGML_TYPE_Q4_K),
+                         ::testing::Values(GGML_TYPE_Q8_0, GGML_TYPE_Q4_0, GGML_TYPE_Q4_K,
+                                           GGML_TYPE_Q6_K),
                          [](const auto& tested) {
                              return std::string(ggml_type_name(tested.param));
                          });

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <span>
+#include <vector>
 
 #include "engine/internal/lora_kernels.h"
 
@@ -16,6 +18,17 @@ struct Block {
     float step = 0;
     float less = 0;  // what is taken away from each weight
     int weights[product_block] = {};
+
+    float times(std::span<const int> bytes, float byte_step) const {
+        int sum = 0;
+        int all = 0;
+        for (std::uint32_t i = 0; i < product_block; ++i) {
+            sum += weights[i] * bytes[i];
+            all += bytes[i];
+        }
+        return static_cast<float>(sum) * (step * byte_step) -
+               static_cast<float>(all) * (less * byte_step);
+    }
 };
 
 float step_at(const std::uint8_t* from) {
@@ -50,8 +63,27 @@ Block block_of_q4_k(const RowProductTask& task, std::uint32_t out, std::uint32_t
     return block;
 }
 
+/// Counts of steps are taken into the weights, because a block has two of them.
+Block block_of_q6_k(const RowProductTask& task, std::uint32_t out, std::uint32_t at) {
+    const std::uint8_t* from =
+        task.weights + out * weight_row_bytes(task.layout, task.in) + at / 8 * 210UL;
+    const std::uint32_t half = at % 8 / 4;
+    const std::uint32_t part = at % 4;
+    Block block;
+    block.step = step_at(from + 208);
+    for (std::uint32_t i = 0; i < product_block; ++i) {
+        const std::uint8_t both = from[half * 64 + part % 2 * 32 + i];
+        const int low = part < 2 ? both & 15 : both >> 4;
+        const int high = from[128 + half * 32 + i] >> (2 * part) & 3;
+        const auto steps = static_cast<std::int8_t>(from[192 + at % 8 * 2 + i / 16]);
+        block.weights[i] = ((low | (high << 4)) - 32) * steps;
+    }
+    return block;
+}
+
 Block block_of(const RowProductTask& task, std::uint32_t out, std::uint32_t at) {
     if (task.layout == WeightLayout::q4_k_by_eight) return block_of_q4_k(task, out, at);
+    if (task.layout == WeightLayout::q6_k) return block_of_q6_k(task, out, at);
     Block block;
     if (task.layout == WeightLayout::q8_0) {
         const std::uint8_t* from =
@@ -76,33 +108,25 @@ Block block_of(const RowProductTask& task, std::uint32_t out, std::uint32_t at) 
 
 }  // namespace
 
-void row_product_reference(const RowProductTask& task, ByteRows& scratch) {
-    scratch.bytes.resize(task.in);
+void row_product_reference(const RowProductTask& task, ByteRows& /*scratch*/) {
+    const std::uint32_t group = numbers_per_step(task.layout);
+    std::vector<int> bytes(group);
     for (std::uint32_t row = 0; row < task.rows; ++row) {
         const float* x = task.x + row * task.x_stride;
         float* y = task.y + row * task.y_stride;
         std::fill(y + task.out_begin, y + task.out_end, 0.0F);
-        for (std::uint32_t at = 0; at < task.in / product_block; ++at) {
-            const float* numbers = x + std::size_t{at} * product_block;
+        for (std::uint32_t first = 0; first < task.in; first += group) {
             float largest = 0;
-            for (std::uint32_t i = 0; i < product_block; ++i)
-                largest = std::max(largest, std::abs(numbers[i]));
+            for (std::uint32_t i = 0; i < group; ++i)
+                largest = std::max(largest, std::abs(x[first + i]));
             if (largest < least_largest) continue;
             const float step = largest / bytes_max;
-            for (std::uint32_t i = 0; i < product_block; ++i)
-                scratch.bytes[i] =
-                    static_cast<std::int8_t>(std::nearbyint(numbers[i] * (1 / step)));
-            for (std::uint32_t out = task.out_begin; out < task.out_end; ++out) {
-                const Block block = block_of(task, out, at);
-                int sum = 0;
-                int bytes = 0;
-                for (std::uint32_t i = 0; i < product_block; ++i) {
-                    sum += block.weights[i] * scratch.bytes[i];
-                    bytes += scratch.bytes[i];
-                }
-                y[out] += static_cast<float>(sum) * (block.step * step) -
-                          static_cast<float>(bytes) * (block.less * step);
-            }
+            for (std::uint32_t i = 0; i < group; ++i)
+                bytes[i] = static_cast<int>(std::nearbyint(x[first + i] * (1 / step)));
+            for (std::uint32_t out = task.out_begin; out < task.out_end; ++out)
+                for (std::uint32_t at = 0; at < group; at += product_block)
+                    y[out] += block_of(task, out, (first + at) / product_block)
+                                  .times(std::span(bytes).subspan(at, product_block), step);
         }
     }
 }

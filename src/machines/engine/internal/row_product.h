@@ -1,7 +1,8 @@
 #pragma once
 // y = W x for few or many rows of activations, with quantized weights as llama.cpp keeps them in
-// memory. Activations become bytes with one step per 32 numbers, as in ggml's own products. A row's
-// result does not depend on how many rows there are, not in the last bit. Pure.
+// memory. Activations become bytes with one step per 32 numbers (128 for Q6_K), as in ggml's own
+// products or finer. A row's result does not depend on how many rows there are, not in the last
+// bit. Pure.
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -15,6 +16,9 @@ enum class WeightLayout : std::uint8_t {
     /// Eight outputs side by side, eight blocks at once: 8 steps, 8 steps of what is taken away,
     /// for each block both counts of steps in 6 bits, then nibbles in pieces of 8 bytes.
     q4_k_by_eight,
+    /// Outputs one after the other, eight blocks at once: 128 bytes of nibbles, 64 with the upper
+    /// two bits, a count of steps in a byte for each sixteen weights, and the step.
+    q6_k,
 };
 
 /// Weights in one block, and outputs that are computed together.
@@ -23,11 +27,17 @@ inline constexpr std::uint32_t product_outputs = 8;
 
 /// `in` is a multiple of it.
 constexpr std::uint32_t least_inputs(WeightLayout layout) {
-    return layout == WeightLayout::q4_k_by_eight ? 8 * product_block : product_block;
+    const bool eight = layout == WeightLayout::q4_k_by_eight || layout == WeightLayout::q6_k;
+    return eight ? 8 * product_block : product_block;
+}
+/// Activations that share a step.
+constexpr std::uint32_t numbers_per_step(WeightLayout layout) {
+    return layout == WeightLayout::q6_k ? 4 * product_block : product_block;
 }
 /// Bytes of one output's weights.
 constexpr std::size_t weight_row_bytes(WeightLayout layout, std::uint32_t in) {
     const std::size_t blocks = in / product_block;
+    if (layout == WeightLayout::q6_k) return blocks / 8 * 210;
     return blocks * (layout == WeightLayout::q8_0 ? 34 : 18);  // eight of Q4_K: 144
 }
 
@@ -47,10 +57,11 @@ struct RowProductTask {
 
 /// Activations in bytes; kept by the caller so that its memory is used again.
 struct ByteRows {
-    std::vector<std::int8_t> bytes;  ///< shape: [rows, in]
-    std::vector<float> steps;        ///< shape: [rows, in / 32]
-    /// Sums of the bytes times what undoes that weights are unsigned. shape: [rows, in / 32]
-    std::vector<std::int32_t> shifts;
+    struct alignas(64) Line {
+        std::uint8_t bytes[64];
+    };
+    /// One row after the other, each from a line's beginning: bytes, steps and shifts.
+    std::vector<Line> lines;
 };
 
 using RowProduct = void (*)(const RowProductTask& task, ByteRows& scratch);

@@ -14,59 +14,103 @@ namespace {
 constexpr std::size_t rows_at_once = 8;
 constexpr std::size_t cached_bytes = 128U << 10U;  // of weights, while all rows pass by
 
-/// One block of 32 numbers as bytes. VNNI multiplies unsigned by signed bytes, so weights are read
-/// with an offset, and `shift` takes the offset times the block's sum out again.
-void to_bytes(const float* x, std::int32_t factor, std::int8_t* bytes, float& step,
-              std::int32_t& shift) {
-    const __m512 low = _mm512_loadu_ps(x);
-    const __m512 high = _mm512_loadu_ps(x + 16);
-    const float largest =
-        _mm512_reduce_max_ps(_mm512_max_ps(_mm512_abs_ps(low), _mm512_abs_ps(high)));
+/// Whether a layout's weights are signed in memory. VNNI multiplies unsigned by signed bytes, so
+/// the activations are read with an offset then, else the weights are.
+constexpr bool signed_weights(WeightLayout layout) {
+    return layout == WeightLayout::q8_0 || layout == WeightLayout::q6_k;
+}
+
+/// What takes the offset of the weights out again: times the sum of a block's bytes.
+constexpr std::int32_t shift_factor(WeightLayout layout) {
+    // 8, over the two lanes that one output's sum is spread over; Q4_K has no offset.
+    return layout == WeightLayout::q4_0_by_eight ? -8 / 2 : 1;
+}
+
+/// `Vectors` times 16 numbers as bytes, their step, and `factor` times their sum.
+template <std::size_t Vectors>
+void to_bytes(const float* x, std::int32_t factor, bool as_unsigned, std::uint8_t* bytes,
+              float& step, std::int32_t& shift) {
+    std::array<__m512, Vectors> numbers;
+    __m512 largest_of = _mm512_setzero_ps();
+    for (std::size_t i = 0; i < Vectors; ++i) {
+        numbers[i] = _mm512_loadu_ps(x + 16 * i);
+        largest_of = _mm512_max_ps(largest_of, _mm512_abs_ps(numbers[i]));
+    }
+    const float largest = _mm512_reduce_max_ps(largest_of);
     step = largest < 1e-30F ? 0 : largest / 127;
     const __m512 inverse = _mm512_set1_ps(step == 0 ? 0 : 1 / step);
-    const __m512i first = _mm512_cvtps_epi32(_mm512_mul_ps(low, inverse));
-    const __m512i second = _mm512_cvtps_epi32(_mm512_mul_ps(high, inverse));
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(bytes), _mm512_cvtsepi32_epi8(first));
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(bytes + 16), _mm512_cvtsepi32_epi8(second));
-    shift = factor * _mm512_reduce_add_epi32(_mm512_add_epi32(first, second));
+    const __m128i offset = _mm_set1_epi8(static_cast<char>(as_unsigned ? 0x80 : 0));
+    __m512i sum = _mm512_setzero_si512();
+    for (std::size_t i = 0; i < Vectors; ++i) {
+        const __m512i whole = _mm512_cvtps_epi32(_mm512_mul_ps(numbers[i], inverse));
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(bytes + 16 * i),
+                         _mm_xor_si128(_mm512_cvtsepi32_epi8(whole), offset));
+        sum = _mm512_add_epi32(sum, whole);
+    }
+    shift = factor * _mm512_reduce_add_epi32(sum);
 }
 
-/// The offset, 8 or 128, over the lanes that one output's sum is spread over.
-constexpr std::int32_t shift_factor(WeightLayout layout) {
-    switch (layout) {
-        case WeightLayout::q8_0:
-            return -128 / 8;
-        case WeightLayout::q4_0_by_eight:
-            return -8 / 2;
-        case WeightLayout::q4_k_by_eight:
-            return 1;  // its weights are unsigned
-    }
-    return 0;
-}
+/// Where one row's parts lie, in bytes from its beginning.
+struct RowPlaces {
+    explicit RowPlaces(const RowProductTask& task)
+        : groups(task.in / numbers_per_step(task.layout)),
+          steps((task.in + 3U) / 4 * 4),
+          shifts(steps + groups * sizeof(float)),
+          lines((shifts + groups * sizeof(std::int32_t) + sizeof(ByteRows::Line) - 1) /
+                sizeof(ByteRows::Line)) {}
+    std::size_t groups;
+    std::size_t steps;
+    std::size_t shifts;
+    std::size_t lines;
+};
 
 void to_bytes(const RowProductTask& task, ByteRows& rows) {
-    const std::size_t blocks = task.in / product_block;
-    rows.bytes.resize(std::max(rows.bytes.size(), std::size_t{task.rows} * task.in));
-    rows.steps.resize(std::max(rows.steps.size(), task.rows * blocks));
-    rows.shifts.resize(std::max(rows.shifts.size(), task.rows * blocks));
-    const std::int32_t factor = shift_factor(task.layout);
-    for (std::uint32_t row = 0; row < task.rows; ++row)
-        for (std::size_t at = 0; at < blocks; ++at)
-            to_bytes(task.x + row * task.x_stride + at * product_block, factor,
-                     &rows.bytes[std::size_t{row} * task.in + at * product_block],
-                     rows.steps[row * blocks + at], rows.shifts[row * blocks + at]);
+    const RowPlaces places(task);
+    rows.lines.resize(std::max(rows.lines.size(), task.rows * places.lines));
+    const std::size_t group = numbers_per_step(task.layout);
+    const auto convert = group == product_block ? to_bytes<2> : to_bytes<8>;
+    for (std::uint32_t row = 0; row < task.rows; ++row) {
+        const float* x = task.x + row * task.x_stride;
+        std::uint8_t* bytes = rows.lines[row * places.lines].bytes;
+        for (std::size_t at = 0; at < places.groups; ++at) {
+            float step = 0;
+            std::int32_t shift = 0;
+            convert(x + at * group, shift_factor(task.layout), signed_weights(task.layout),
+                    bytes + at * group, step, shift);
+            std::memcpy(bytes + places.steps + at * sizeof(step), &step, sizeof(step));
+            std::memcpy(bytes + places.shifts + at * sizeof(shift), &shift, sizeof(shift));
+        }
+    }
 }
 
 /// What the tiles read of their rows.
 template <std::size_t Rows>
 struct Tile {
-    std::array<const std::int8_t*, Rows> bytes;
-    std::array<const float*, Rows> steps;
-    std::array<const std::int32_t*, Rows> shifts;
+    std::array<const std::uint8_t*, Rows> bytes;
     std::array<float*, Rows> y;
+    std::size_t steps = 0;
+    std::size_t shifts = 0;
+
+    float step(std::size_t row, std::size_t at) const {
+        float step = 0;
+        std::memcpy(&step, bytes[row] + steps + at * sizeof(step), sizeof(step));
+        return step;
+    }
+    std::int32_t shift(std::size_t row, std::size_t at) const {
+        std::int32_t shift = 0;
+        std::memcpy(&shift, bytes[row] + shifts + at * sizeof(shift), sizeof(shift));
+        return shift;
+    }
 };
 
-__m512i eight_times(const std::int8_t* bytes) {
+/// One row alone is as fast as the memory, and the processor's own prefetcher the better one.
+template <std::size_t Rows, std::size_t Lines>
+void fetch_ahead(const std::uint8_t* weights) {
+    for (std::size_t line = 0; Rows > 1 && line < Lines; ++line)
+        _mm_prefetch(reinterpret_cast<const char*>(weights + 64 * line), _MM_HINT_T0);
+}
+
+__m512i eight_times(const std::uint8_t* bytes) {
     std::int64_t eight = 0;
     std::memcpy(&eight, bytes, sizeof(eight));
     return _mm512_set1_epi64(eight);
@@ -95,20 +139,19 @@ void eight_outputs_q4_0(const std::uint8_t* weights, std::size_t blocks, const T
             _mm512_permutexvar_ps(twice, _mm512_castps256_ps512(_mm256_cvtph_ps(halves)));
         const __m512i first = _mm512_loadu_si512(weights + 16);
         const __m512i second = _mm512_loadu_si512(weights + 80);
-        _mm_prefetch(reinterpret_cast<const char*>(weights + 8 * 144), _MM_HINT_T0);
-        _mm_prefetch(reinterpret_cast<const char*>(weights + 8 * 144 + 64), _MM_HINT_T0);
+        fetch_ahead<Rows, 2>(weights + 8 * 144);
         const std::array<__m512i, 4> quarters = {
             _mm512_ternarylogic_epi32(first, low, sign, and_then_xor),
             _mm512_ternarylogic_epi32(second, low, sign, and_then_xor),
             _mm512_ternarylogic_epi32(_mm512_srli_epi16(first, 4), low, sign, and_then_xor),
             _mm512_ternarylogic_epi32(_mm512_srli_epi16(second, 4), low, sign, and_then_xor)};
         for (std::size_t row = 0; row < Rows; ++row) {
-            const std::int8_t* x = tile.bytes[row] + at * product_block;
-            __m512i whole = _mm512_set1_epi32(tile.shifts[row][at]);
+            const std::uint8_t* x = tile.bytes[row] + at * product_block;
+            __m512i whole = _mm512_set1_epi32(tile.shift(row, at));
             for (std::size_t quarter = 0; quarter < 4; ++quarter)
                 whole = _mm512_dpbusd_epi32(whole, quarters[quarter], eight_times(x + quarter * 8));
             sums[row] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(whole),
-                                        _mm512_mul_ps(steps, _mm512_set1_ps(tile.steps[row][at])),
+                                        _mm512_mul_ps(steps, _mm512_set1_ps(tile.step(row, at))),
                                         sums[row]);
         }
     }
@@ -153,23 +196,23 @@ void eight_outputs_q4_k(const std::uint8_t* weights, std::size_t blocks, const T
         const BlockSteps block(super + 32 + at % 8 * 12, _mm256_cvtph_ps(_mm_loadu_si128(halves)),
                                _mm256_cvtph_ps(_mm_loadu_si128(halves + 1)));
         const std::uint8_t* nibbles = super + 128 + at % 8 / 2 * 256;
+        fetch_ahead<Rows, 4>(nibbles + 1152);
         std::array<__m512i, 4> quarters;
         for (std::size_t quarter = 0; quarter < 4; ++quarter) {
             const __m512i both = _mm512_loadu_si512(nibbles + quarter * 64);
-            _mm_prefetch(reinterpret_cast<const char*>(nibbles + 1152 + quarter * 64), _MM_HINT_T0);
             quarters[quarter] =
                 _mm512_and_si512(at % 2 == 0 ? both : _mm512_srli_epi16(both, 4), low);
         }
         for (std::size_t row = 0; row < Rows; ++row) {
-            const std::int8_t* x = tile.bytes[row] + at * product_block;
-            const float step = tile.steps[row][at];
+            const std::uint8_t* x = tile.bytes[row] + at * product_block;
+            const float step = tile.step(row, at);
             __m512i whole = _mm512_setzero_si512();
             for (std::size_t quarter = 0; quarter < 4; ++quarter)
                 whole = _mm512_dpbusd_epi32(whole, quarters[quarter], eight_times(x + quarter * 8));
             sums[row] =
                 _mm512_fmadd_ps(_mm512_cvtepi32_ps(whole),
                                 _mm512_mul_ps(block.steps, _mm512_set1_ps(step)), sums[row]);
-            const float sum = step * static_cast<float>(tile.shifts[row][at]);
+            const float sum = step * static_cast<float>(tile.shift(row, at));
             less[row] = _mm256_fmadd_ps(block.less, _mm256_set1_ps(sum), less[row]);
         }
     }
@@ -183,28 +226,35 @@ float sum_of(__m256 lanes) {
     return _mm_cvtss_f32(_mm_add_ss(sum, _mm_movehdup_ps(sum)));
 }
 
+/// What signed weights make of the offset 128 of their activations, negated.
+__m512i against_offset(__m512i weights) {
+    const __m512i offset = _mm512_set1_epi8(static_cast<char>(0x80));
+    const __m512i zero = _mm512_setzero_si512();
+    return _mm512_sub_epi32(zero, _mm512_dpbusd_epi32(zero, offset, weights));
+}
+
 /// Four outputs in two pairs; each output has half of the lanes of its pair's sum.
 template <std::size_t Rows>
 void four_outputs_q8_0(const std::uint8_t* weights, std::size_t stride, std::size_t blocks,
                        const Tile<Rows>& tile, std::uint32_t out) {
-    const __m512i sign = _mm512_set1_epi8(static_cast<char>(0x80));
     const __m512i halves = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1);
     std::array<std::array<__m512, Rows>, 2> sums;
     for (auto& pair : sums)
         pair.fill(_mm512_setzero_ps());
     for (std::size_t at = 0; at < blocks; ++at, weights += 34) {
         std::array<__m512i, 2> bytes;
+        std::array<__m512i, 2> shifts;
         std::array<__m512, 2> steps;
         for (std::size_t pair = 0; pair < 2; ++pair) {
             const std::uint8_t* one = weights + stride * (2 * pair);
             const std::uint8_t* two = one + stride;
-            // Rows are short, and the processor's own prefetcher does not see over their ends.
-            _mm_prefetch(reinterpret_cast<const char*>(one + 4 * stride), _MM_HINT_T0);
-            _mm_prefetch(reinterpret_cast<const char*>(two + 4 * stride), _MM_HINT_T0);
+            fetch_ahead<Rows, 1>(one + 4 * stride);
+            fetch_ahead<Rows, 1>(two + 4 * stride);
             const __m512i low = _mm512_castsi256_si512(
                 _mm256_loadu_si256(reinterpret_cast<const __m256i*>(one + 2)));
             const __m256i high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(two + 2));
-            bytes[pair] = _mm512_xor_si512(_mm512_inserti64x4(low, high, 1), sign);
+            bytes[pair] = _mm512_inserti64x4(low, high, 1);
+            shifts[pair] = against_offset(bytes[pair]);
             std::array<std::uint16_t, 2> both{};
             std::memcpy(both.data(), one, 2);
             std::memcpy(&both[1], two, 2);
@@ -212,14 +262,14 @@ void four_outputs_q8_0(const std::uint8_t* weights, std::size_t stride, std::siz
             steps[pair] = _mm512_permutexvar_ps(halves, _mm512_castps128_ps512(wide));
         }
         for (std::size_t row = 0; row < Rows; ++row) {
-            const __m512i x = _mm512_broadcast_i64x4(_mm256_loadu_si256(
+            const __m512i x = _mm512_broadcast_i64x4(_mm256_load_si256(
                 reinterpret_cast<const __m256i*>(tile.bytes[row] + at * product_block)));
-            const __m512i shift = _mm512_set1_epi32(tile.shifts[row][at]);
-            const __m512 step = _mm512_set1_ps(tile.steps[row][at]);
-            for (std::size_t pair = 0; pair < 2; ++pair)
-                sums[pair][row] =
-                    _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_dpbusd_epi32(shift, bytes[pair], x)),
-                                    _mm512_mul_ps(steps[pair], step), sums[pair][row]);
+            const __m512 step = _mm512_set1_ps(tile.step(row, at));
+            for (std::size_t pair = 0; pair < 2; ++pair) {
+                const __m512i whole = _mm512_dpbusd_epi32(shifts[pair], x, bytes[pair]);
+                sums[pair][row] = _mm512_fmadd_ps(
+                    _mm512_cvtepi32_ps(whole), _mm512_mul_ps(steps[pair], step), sums[pair][row]);
+            }
         }
     }
     for (std::size_t row = 0; row < Rows; ++row) {
@@ -231,15 +281,107 @@ void four_outputs_q8_0(const std::uint8_t* weights, std::size_t stride, std::siz
     }
 }
 
+/// One row reads one output after the other, as they lie. The order of sums is the same.
+void one_output_q8_0(const std::uint8_t* weights, std::size_t blocks, const Tile<1>& tile,
+                     std::uint32_t out) {
+    const __m256i offset = _mm256_set1_epi8(static_cast<char>(0x80));
+    const __m256i zero = _mm256_setzero_si256();
+    __m256 sum = _mm256_setzero_ps();
+    for (std::size_t at = 0; at < blocks; ++at, weights += 34) {
+        const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(weights + 2));
+        const __m256i x =
+            _mm256_load_si256(reinterpret_cast<const __m256i*>(tile.bytes[0] + at * product_block));
+        std::uint16_t half = 0;
+        std::memcpy(&half, weights, sizeof(half));
+        const __m256 step = _mm256_broadcastss_ps(_mm_cvtph_ps(_mm_cvtsi32_si128(half)));
+        const __m256i whole = _mm256_sub_epi32(_mm256_dpbusd_epi32(zero, x, bytes),
+                                               _mm256_dpbusd_epi32(zero, offset, bytes));
+        sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(whole),
+                              _mm256_mul_ps(step, _mm256_set1_ps(tile.step(0, at))), sum);
+    }
+    tile.y[0][out] = sum_of(sum);
+}
+
+/// Half of eight blocks of Q6_K: 128 weights of one output, and the step of each lane.
+struct SixBits {
+    SixBits(const std::uint8_t* super, std::size_t half) {
+        const __m512i low = _mm512_set1_epi8(15);
+        const __m512i high = _mm512_set1_epi8(0x30);
+        const __m512i nibbles = _mm512_loadu_si512(super + half * 64);
+        const __m512i upper = _mm512_broadcast_i64x4(
+            _mm256_loadu_si256(reinterpret_cast<const __m256i*>(super + 128 + half * 32)));
+        // The upper bits of four blocks share a byte, so each quarter has its own shift.
+        const __m512i left = _mm512_set_epi64(2, 2, 2, 2, 4, 4, 4, 4);
+        const __m512i right = _mm512_set_epi64(2, 2, 2, 2, 0, 0, 0, 0);
+        constexpr int a_and_b_or_c = 0xEA;
+        bytes[0] = _mm512_ternarylogic_epi32(
+            nibbles, low, _mm512_and_si512(_mm512_sllv_epi64(upper, left), high), a_and_b_or_c);
+        bytes[1] = _mm512_ternarylogic_epi32(
+            _mm512_srli_epi16(nibbles, 4), low,
+            _mm512_and_si512(_mm512_srlv_epi64(upper, right), high), a_and_b_or_c);
+        std::uint16_t step = 0;
+        std::memcpy(&step, super + 208, sizeof(step));
+        std::int64_t counts = 0;
+        std::memcpy(&counts, super + 192 + half * 8, sizeof(counts));
+        const __m256 eight =
+            _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_cvtsi64_si128(counts))),
+                          _mm256_broadcastss_ps(_mm_cvtph_ps(_mm_cvtsi32_si128(step))));
+        const __m512i first = _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
+        const __m512i second = _mm512_setr_epi32(4, 4, 4, 4, 5, 5, 5, 5, 6, 6, 6, 6, 7, 7, 7, 7);
+        const __m512 wide = _mm512_castps256_ps512(eight);
+        steps[0] = _mm512_permutexvar_ps(first, wide);
+        steps[1] = _mm512_permutexvar_ps(second, wide);
+        for (std::size_t part = 0; part < 2; ++part) {
+            bytes[part] = _mm512_sub_epi8(bytes[part], _mm512_set1_epi8(32));
+            shifts[part] = against_offset(bytes[part]);
+        }
+    }
+    std::array<__m512i, 2> bytes;
+    std::array<__m512i, 2> shifts;
+    std::array<__m512, 2> steps;
+};
+
+/// Two outputs, where one row alone reads one after the other.
+template <std::size_t Rows, std::size_t Outputs>
+void outputs_q6_k(const std::uint8_t* weights, std::size_t stride, std::size_t blocks,
+                  const Tile<Rows>& tile, std::uint32_t out) {
+    std::array<std::array<__m512, Rows>, Outputs> sums;
+    for (auto& one : sums)
+        one.fill(_mm512_setzero_ps());
+    for (std::size_t half = 0; half < blocks / 4; ++half) {
+        for (std::size_t one = 0; one < Outputs; ++one) {
+            const std::uint8_t* super = weights + one * stride + half / 2 * 210;
+            fetch_ahead<Rows, 2>(super + Outputs * stride + half % 2 * 105);
+            const SixBits six(super, half % 2);
+            for (std::size_t row = 0; row < Rows; ++row) {
+                const std::uint8_t* x = tile.bytes[row] + half * 128;
+                const __m512i first =
+                    _mm512_dpbusd_epi32(six.shifts[0], _mm512_load_si512(x), six.bytes[0]);
+                const __m512i second =
+                    _mm512_dpbusd_epi32(six.shifts[1], _mm512_load_si512(x + 64), six.bytes[1]);
+                const __m512 both =
+                    _mm512_fmadd_ps(_mm512_cvtepi32_ps(second), six.steps[1],
+                                    _mm512_mul_ps(_mm512_cvtepi32_ps(first), six.steps[0]));
+                sums[one][row] =
+                    _mm512_fmadd_ps(both, _mm512_set1_ps(tile.step(row, half)), sums[one][row]);
+            }
+        }
+    }
+    for (std::size_t row = 0; row < Rows; ++row)
+        for (std::size_t one = 0; one < Outputs; ++one)
+            tile.y[row][out + one] = _mm512_reduce_add_ps(sums[one][row]);
+}
+
 template <std::size_t Rows>
 void some_rows(const RowProductTask& task, const ByteRows& rows, std::uint32_t first,
                std::uint32_t out_begin, std::uint32_t out_end) {
     const std::size_t blocks = task.in / product_block;
+    const RowPlaces places(task);
     Tile<Rows> tile;
+    tile.steps = places.steps;
+    tile.shifts = places.shifts;
     for (std::size_t row = 0; row < Rows; ++row) {
-        tile.bytes[row] = &rows.bytes[(first + row) * task.in];
-        tile.steps[row] = &rows.steps[(first + row) * blocks];
-        tile.shifts[row] = &rows.shifts[(first + row) * blocks];
+        tile.bytes[row] = rows.lines[(first + row) * places.lines].bytes;
         tile.y[row] = task.y + (first + row) * task.y_stride;
     }
     const std::size_t stride = weight_row_bytes(task.layout, task.in);
@@ -249,6 +391,14 @@ void some_rows(const RowProductTask& task, const ByteRows& rows, std::uint32_t f
             eight_outputs_q4_0<Rows>(weights, blocks, tile, out);
         } else if (task.layout == WeightLayout::q4_k_by_eight) {
             eight_outputs_q4_k<Rows>(weights, blocks, tile, out);
+        } else if (task.layout == WeightLayout::q6_k) {
+            constexpr std::uint32_t outputs = Rows == 1 ? 1 : 2;
+            for (std::uint32_t one = 0; one < product_outputs; one += outputs)
+                outputs_q6_k<Rows, outputs>(weights + one * stride, stride, blocks, tile,
+                                            out + one);
+        } else if constexpr (Rows == 1) {
+            for (std::uint32_t one = 0; one < product_outputs; ++one)
+                one_output_q8_0(weights + one * stride, blocks, tile, out + one);
         } else {
             four_outputs_q8_0<Rows>(weights, stride, blocks, tile, out);
             four_outputs_q8_0<Rows>(weights + 4 * stride, stride, blocks, tile, out + 4);

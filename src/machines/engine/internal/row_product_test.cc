@@ -16,7 +16,21 @@ namespace molly::engine {
 namespace {
 
 constexpr WeightLayout layouts[] = {WeightLayout::q8_0, WeightLayout::q4_0_by_eight,
-                                    WeightLayout::q4_k_by_eight};
+                                    WeightLayout::q4_k_by_eight, WeightLayout::q6_k};
+
+ggml_type type_of(WeightLayout layout) {
+    switch (layout) {
+        case WeightLayout::q8_0:
+            return GGML_TYPE_Q8_0;
+        case WeightLayout::q4_0_by_eight:
+            return GGML_TYPE_Q4_0;
+        case WeightLayout::q4_k_by_eight:
+            return GGML_TYPE_Q4_K;
+        case WeightLayout::q6_k:
+            return GGML_TYPE_Q6_K;
+    }
+    return GGML_TYPE_COUNT;
+}
 
 /// Random weights as ggml quantizes them, in the layout, and what they stand for.
 struct Weights {
@@ -26,16 +40,14 @@ struct Weights {
         numbers.resize(std::size_t{in} * out);
         for (float& number : numbers)
             number = normal(random);
-        const ggml_type type = layout == WeightLayout::q8_0            ? GGML_TYPE_Q8_0
-                               : layout == WeightLayout::q4_0_by_eight ? GGML_TYPE_Q4_0
-                                                                       : GGML_TYPE_Q4_K;
+        const ggml_type type = type_of(layout);
         std::vector<std::uint8_t> rows(weight_row_bytes(layout, in) * out);
         ggml_quantize_chunk(type, numbers.data(), rows.data(), 0, out, in, nullptr);
         ggml_get_type_traits(type)->to_float(rows.data(), numbers.data(),
                                              static_cast<std::int64_t>(numbers.size()));
-        packed = layout == WeightLayout::q8_0            ? rows
-                 : layout == WeightLayout::q4_0_by_eight ? by_eight(rows)
-                                                         : k_by_eight(rows);
+        packed = layout == WeightLayout::q4_0_by_eight   ? by_eight(rows)
+                 : layout == WeightLayout::q4_k_by_eight ? k_by_eight(rows)
+                                                         : rows;
     }
 
     /// Likewise Q4_K, make_block_q4_Kx8: two halves, 12 bytes of counts, 128 of nibbles.
