@@ -2,8 +2,8 @@
 
 usage: compare.py MOLLY LLAMA_SERVER FOLDER ROUNDS TOKENS
 
-Other peers are Molly on a copy of the file with a Q4_0 head (molly models optimize), and Molly with engine.adapters_together = false:
-one adapter at a time through llama.cpp's own interface. Without a llama-server the ratios to it are null.
+Other peers are Molly on a copy of the file with a Q4_0 head (molly models optimize), Molly with engine.adapter_numbers = "int8", and
+Molly with engine.adapters_together = false: one adapter at a time through llama.cpp's own interface. Without a llama-server the ratios to it are null.
 """
 import atexit
 import http.client
@@ -86,13 +86,13 @@ def ask(port, body, headers, result):
 
 
 class Molly:
-    def __init__(self, name, binary, folder, scratch, port, together=True, optimized=False):
+    def __init__(self, name, binary, folder, scratch, port, engine='', optimized=False):
         self.name = name
         self.port = port
         scratch = scratch / str(port)
         scratch.mkdir()
         config = scratch / 'molly.toml'
-        config.write_text(f'[engine]\nspeculation = "off"\ncontext_tokens_max = 1024\nthreads = {threads()}\nadapters_together = {str(together).lower()}\n')
+        config.write_text(f'[engine]\nspeculation = "off"\ncontext_tokens_max = 1024\nthreads = {threads()}\n{engine}\n')
         arguments = ['--config', str(config), '--data', str(scratch / 'data')]
         base = str(folder / 'base.gguf')
         for index in range(8):
@@ -179,7 +179,8 @@ def main():
     binary, llama, folder, rounds, tokens = sys.argv[1], sys.argv[2], Path(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5])
     with tempfile.TemporaryDirectory() as scratch:
         peers = [Molly('molly', binary, folder, Path(scratch), 18484), Molly('molly optimized', binary, folder, Path(scratch), 18487, optimized=True),
-                 Molly('molly in turns', binary, folder, Path(scratch), 18486, together=False)]
+                 Molly('molly int8', binary, folder, Path(scratch), 18488, 'adapter_numbers = "int8"'),
+                 Molly('molly in turns', binary, folder, Path(scratch), 18486, 'adapters_together = false')]
         if Path(llama).exists():
             peers.append(LlamaServer(llama, folder, Path(scratch), 18485))
         seen = {}
@@ -215,6 +216,8 @@ def report(peers, seen, tokens):
     out |= {f'ratio_{requests}x{adapters}_optimized': ratio(middle('molly optimized', (requests, adapters)), middle('llama-server', (requests, adapters)))
             for requests, adapters in CASES}
     out['kept_8x8'] = ratio(middle('molly', (8, 8)), middle('molly', (8, 0)))
+    out['ratio_8x8_int8'] = ratio(middle('molly int8', (8, 8)), middle('llama-server', (8, 8)))
+    out['kept_8x8_int8'] = ratio(middle('molly int8', (8, 8)), middle('molly int8', (8, 0)))
     out['ttft_max_ratio_8x8'] = ratio(middle('molly', (8, 8), 2), middle('llama-server', (8, 8), 2))
     # The same by processor time, for a machine that is not quiet.
     for requests, adapters in CASES:

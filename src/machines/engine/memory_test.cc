@@ -144,6 +144,7 @@ TEST_F(Memory, ParkedRequestsGoOn) {
 TEST_F(Memory, WhoRunsTakesTheMemoryOfThoseWhoWait) {
     const auto own = adapter(5, 32);
     const auto other = adapter(6, 32);
+    const auto third = adapter(7, 32);  // not in memory, so that its loader waits for room
     Question crossing;
     std::uint64_t both = 0;
     {
@@ -160,7 +161,10 @@ TEST_F(Memory, WhoRunsTakesTheMemoryOfThoseWhoWait) {
     const auto engine = open(with_memory(both + 64 * token_bytes + 10 * kibibyte));
     for (int round = 0; round < 5; ++round) {
         run(*engine, {ask(other)});
-        for (const Answer& answer : run(*engine, {crossing, ask(other), ask(other)}))
+        const std::vector<Question> together =
+            round % 2 == 0 ? std::vector{crossing, ask(other), ask(other)}
+                           : std::vector{crossing, ask(other), ask(third), ask(other), ask(third)};
+        for (const Answer& answer : run(*engine, together))
             EXPECT_FALSE(answer.error) << answer.error->message();
     }
 }

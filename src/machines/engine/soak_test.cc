@@ -88,6 +88,7 @@ protected:
             adapters_.push_back(write_adapter(folder_, "s" + std::to_string(i),
                                               {.seed = 500 + i, .rank = ranks[i % 4]}));
         }
+        crossing_ = find_crossing();
     }
 
     struct Kind {
@@ -121,12 +122,20 @@ protected:
         return question;
     }
 
+    /// Two large adapters, which leave room for two blocks of keys and values.
+    Kind large() const {
+        Kind kind{
+            .adapters = {adapters_[3], adapters_[7]}, .prompt = prompts_count - 1, .name = "large"};
+        for (AdapterUse& use : kind.adapters)
+            use.scale = 0.5F;
+        return kind;
+    }
     /// A text that begins within one block of memory and whose answer ends in the second one.
     std::string find_crossing() {
         std::string text = "Dimmi";
         for (int words = 0; words < 60; ++words) {
             text += " ancora";
-            Question question = ask_all({}, text);
+            Question question = ask_all(large().adapters, text);
             question.request.sampling.answer_tokens_max = 40;
             const auto usage = run(*solo_engine_, {question}).front().response.usage;
             if (usage.prompt_tokens < 60 && usage.prompt_tokens + usage.answer_tokens > 72)
@@ -137,7 +146,7 @@ protected:
     }
     /// More memory than there is, wanted by requests that run already.
     void expect_parking(Engine& engine) {
-        const Kind kind{.adapters = {}, .prompt = prompts_count - 1, .name = "crowd"};
+        const Kind kind = large();
         const std::vector<Question> crowd(24, question_of(kind));
         const auto& expected = alone(kind, crowd.front());
         for (const Answer& answer : run(engine, crowd))
@@ -198,7 +207,7 @@ protected:
     std::mt19937 random_{std::random_device{}()};
     std::unique_ptr<Engine> solo_engine_ = open();
     std::map<std::string, domain::Response> solo_;
-    std::string crossing_ = find_crossing();
+    std::string crossing_;
     std::uint64_t asked_ = 0;
     std::uint64_t left_ = 0;
     double slowest_ = 0;

@@ -183,7 +183,7 @@ void ContextPlaces::fulfil_wish() {
     bool dropped = false;
     while (budget_.wished() > 0 && budget_.used() + budget_.wished() > budget_.bytes_max()) {
         const std::size_t place = least_worth();
-        if (place == kept_.size() || worth(place) > hot_->least_worth()) break;
+        if (place == kept_.size()) break;
         give(drop(place));
         dropped = true;
     }

@@ -72,7 +72,7 @@ public:
     bool lend_row(std::size_t place);
     /// Takes back what was computed behind the first `tokens` of the place.
     void rewind(std::size_t place, std::size_t tokens);
-    /// Drops idle prefixes that are worth less than what the adapters wait for.
+    /// Drops idle prefixes for what the adapters wait for: they have compared the worths.
     void fulfil_wish();
 
     /// How long one prompt token takes, for the worth of what would be computed again.

@@ -246,10 +246,9 @@ Result<void> HotSet::make_room(std::unique_lock<std::mutex>& lock, std::size_t b
     if (bytes == 0) return {};
     // Whether the caller has gone is asked; memory that is given back is told.
     constexpr auto look_again = std::chrono::milliseconds(20);
-    constexpr int looks_max = 10;
     ++waiting_;
     Result<void> made;
-    for (int looks = 0;; ++looks) {
+    for (;;) {
         const bool below = bytes_ + bytes <= bytes_max_;
         if (below && charge(bytes)) break;
         if (stopping_ || !wanted()) {
@@ -262,17 +261,6 @@ Result<void> HotSet::make_room(std::unique_lock<std::mutex>& lock, std::size_t b
         if (victim != entries_.end() && (!below || mine <= budget_->prefix_worth())) {
             ++counts_.evictions;
             erase(victim);
-            continue;
-        }
-        // Whoever runs may need the very memory that is at hand here to come to its end, and after
-        // a while that of the hot ones among those that are asked for.
-        if (arena_) arena_->trim(0);
-        settle();
-        const auto spared = looks < looks_max ? entries_.end() : least({});
-        if (spared != entries_.end()) {
-            ++counts_.evictions;
-            erase(spared);
-            looks = 0;
             continue;
         }
         if (below) {
@@ -288,6 +276,7 @@ Result<void> HotSet::make_room(std::unique_lock<std::mutex>& lock, std::size_t b
 
 /// Takes from the budget what a load needs beyond the free memory that is at hand.
 bool HotSet::charge(std::size_t bytes) {
+    if (budget_->claimed()) return false;
     settle();
     const std::size_t ready = arena_ ? arena_->ready() : 0;
     const std::size_t more = bytes - std::min(bytes, ready);
@@ -349,10 +338,16 @@ HotSet::Entries::const_iterator HotSet::least(std::span<const AdapterUse> spared
     return least;
 }
 
+/// Whether nobody loads, so that what is charged can be brought to what lies in memory: who waits
+/// for room does not.
+bool HotSet::still(const std::unique_lock<std::mutex>& alone) const {
+    return alone.owns_lock() || waiting_ > 0;
+}
+
 double HotSet::least_worth() const {
     const std::unique_lock alone(loading_, std::try_to_lock);
-    if (!alone.owns_lock()) return nothing_to_lose;
     const std::scoped_lock lock(mutex_);
+    if (!still(alone)) return nothing_to_lose;
     if (arena_ && arena_->ready() > 0) return 0;
     const auto victim = least({});
     return victim == entries_.end() ? nothing_to_lose : worth(*victim);
@@ -360,8 +355,8 @@ double HotSet::least_worth() const {
 
 bool HotSet::yield_room(std::uint64_t bytes) {
     const std::unique_lock alone(loading_, std::try_to_lock);
-    if (!alone.owns_lock()) return false;
     const std::scoped_lock lock(mutex_);
+    if (!still(alone)) return false;
     const std::uint64_t before = charged_;
     if (arena_) arena_->trim(0);
     settle();

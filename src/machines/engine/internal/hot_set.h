@@ -124,6 +124,7 @@ private:
     Entries::const_iterator least(std::span<const AdapterUse> spared) const;
     void erase(Entries::const_iterator entry);
     void spare();
+    bool still(const std::unique_lock<std::mutex>& alone) const;
 
     Result<Load> open(const AdapterUse& use) const;
     Result<std::shared_ptr<const HotAdapter>> load(const AdapterUse& use, const Load& load) const;

@@ -49,6 +49,20 @@ public:
     }
     std::uint64_t bytes_max() const noexcept { return bytes_max_; }
 
+    /// While a request that runs takes the memory that others let go for it, adapters that wait
+    /// take none.
+    class Claim {
+    public:
+        explicit Claim(MemoryBudget& budget) : budget_(budget) { budget_.claimed_ = true; }
+        Claim(const Claim&) = delete;
+        Claim& operator=(const Claim&) = delete;
+        ~Claim() { budget_.claimed_ = false; }
+
+    private:
+        MemoryBudget& budget_;
+    };
+    bool claimed() const noexcept { return claimed_; }
+
     /// What the adapters wait for, so that the engine thread drops prefixes for it. 0: nothing.
     void wish(std::uint64_t bytes) noexcept { wished_.store(bytes, std::memory_order_release); }
     std::uint64_t wished() const noexcept { return wished_.load(std::memory_order_acquire); }
@@ -60,6 +74,7 @@ private:
     const std::uint64_t bytes_max_;
     mutable std::mutex mutex_;
     std::uint64_t used_ = 0;
+    std::atomic<bool> claimed_ = false;
     std::atomic<std::uint64_t> wished_ = 0;
     std::atomic<double> prefix_worth_ = nothing_to_lose;
 };

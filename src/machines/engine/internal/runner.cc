@@ -119,9 +119,8 @@ void Runner::admit() {
         if (!next) return;
         if (fetch_prefix(next) || start(next)) continue;
         // Nobody runs who could give memory back: those who wait may hold it with their adapters.
-        auto waiting = idle() ? let_waiting_go() : std::deque<Slot>();
-        const bool started = idle() && start(next);
-        send_back(std::move(waiting));
+        bool started = false;
+        if (idle()) with_memory_of_waiting([&] { started = start(next); });
         if (started) continue;
         room_lacks_ = true;
         const std::scoped_lock lock(mutex_);
@@ -192,22 +191,22 @@ bool Runner::start(Slot& sequence) {
     return true;
 }
 
-/// Those who wait let their adapters go; who runs takes that memory before they are sent back.
-std::deque<Runner::Slot> Runner::let_waiting_go() {
-    std::deque<Slot> back;
+/// Those who wait let their adapters go, `take` takes that memory before anybody else does, and
+/// then they are sent to take their adapters again.
+void Runner::with_memory_of_waiting(const std::function<void()>& take) {
+    std::deque<Slot> waiting;
     {
         const std::scoped_lock lock(mutex_);
         for (Slot& sequence : inbox_)
-            if (!sequence->job->adapters.empty()) back.push_back(std::move(sequence));
+            if (!sequence->job->adapters.empty()) waiting.push_back(std::move(sequence));
         std::erase(inbox_, nullptr);
     }
-    for (Slot& sequence : back)
-        sequence->job->let_go();
-    return back;
-}
-
-/// To take their adapters again.
-void Runner::send_back(std::deque<Slot> waiting) {
+    {
+        const MemoryBudget::Claim claim(*parts_.budget);
+        for (Slot& sequence : waiting)
+            sequence->job->let_go();
+        take();
+    }
     for (Slot& sequence : waiting)
         parts_.wait_for_adapters(std::move(sequence));
 }

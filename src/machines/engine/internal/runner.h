@@ -81,8 +81,7 @@ private:
     bool forget_fetched();
     void save_prefix(std::size_t slot);
     std::uint32_t wanted_at_start(const Sequence& sequence) const;
-    std::deque<Slot> let_waiting_go();
-    void send_back(std::deque<Slot> waiting);
+    void with_memory_of_waiting(const std::function<void()>& take);
     void drop_ended();
     bool step();
     StepPlan plan(const std::vector<std::size_t>& slots, const std::vector<SequenceView>& views);

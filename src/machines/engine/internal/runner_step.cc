@@ -42,11 +42,11 @@ bool Runner::step() {
         std::ranges::all_of(tokens, [](std::uint32_t rows) { return rows == 0; }) &&
         std::ranges::any_of(views, [](const SequenceView& view) { return !view.paused; });
     if (stuck) {
-        auto waiting = let_waiting_go();
         const bool all_there =
             std::ranges::all_of(slots, [&](std::size_t slot) { return slots_[slot] != nullptr; });
-        if (all_there) tokens = plan(slots, views).tokens;
-        send_back(std::move(waiting));
+        with_memory_of_waiting([&] {
+            if (all_there) tokens = plan(slots, views).tokens;
+        });
     }
     StepRows step{.rows = std::vector<std::uint32_t>(slots_.size(), 0),
                   .lent = std::vector<bool>(slots_.size(), false)};
