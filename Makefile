@@ -4,6 +4,7 @@ JOBS ?= $(shell nproc)
 BUILD := build/$(PRESET)
 MOLLY := $(BUILD)/molly
 FUZZ_SECONDS ?= 60
+export TSAN_OPTIONS ?= suppressions=$(CURDIR)/tests/tsan.supp
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 

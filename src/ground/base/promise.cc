@@ -1,5 +1,7 @@
 #include "base/promise.h"
 
+#include <boost/asio/executor_work_guard.hpp>
+
 namespace molly::internal {
 
 Task<void> Wakeup::wait() {
@@ -7,6 +9,8 @@ Task<void> Wakeup::wait() {
     auto initiate = [this, executor](auto handler) {
         auto shared = std::make_shared<decltype(handler)>(std::move(handler));
         auto resume = [executor, shared] {
+            // Else its last handler could end the executor's context while this thread is in it.
+            const auto work = boost::asio::make_work_guard(executor);
             boost::asio::post(executor, [shared] { std::move (*shared)(); });
         };
         bool now = false;
