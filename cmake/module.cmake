@@ -6,15 +6,24 @@
 find_package(GTest REQUIRED)
 include(GoogleTest)
 
-# Parses what nearly every source includes once per build tree (MOLLY_PCH). Every target has base's definitions, because
-# base exports the libraries of those headers; with other definitions GCC would not take the precompiled header.
+# Parses what nearly every source includes once per build tree (MOLLY_PCH), and once more with GoogleTest for the tests. Every
+# target has base's definitions, because base exports the libraries of those headers; with other definitions GCC would not
+# take the precompiled header.
 function(molly_precompile target)
+  set(first molly_base)
+  set(header precompiled.h)
+  if(target MATCHES "_test$")
+    set(first base_test)
+    set(header precompiled_test.h)
+    # Tests are compiled more often than they run, and what they test is compiled as it is shipped.
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  endif()
   if(NOT MOLLY_PCH)
     return()
-  elseif(target STREQUAL molly_base)
-    target_precompile_headers(${target} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/precompiled.h)
+  elseif(target STREQUAL first)
+    target_precompile_headers(${target} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/${header})
   else()
-    target_precompile_headers(${target} REUSE_FROM molly_base)
+    target_precompile_headers(${target} REUSE_FROM ${first})
   endif()
 endfunction()
 
