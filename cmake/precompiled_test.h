@@ -1,5 +1,5 @@
 // What nearly every test includes, parsed once per build tree.
-#include "precompiled.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "precompiled.h"

@@ -1,7 +1,7 @@
 // One layer's product with quantized weights, by our kernel and by ggml's, in turns, on the same
 // weights in ggml's own buffers.
 //
-//   bench_products FOLDER_OF_BACKENDS [THREADS [TYPE]]
+//   bench_products FOLDER_OF_BACKENDS [THREADS [TYPE [KERNEL]]]
 //
 // Twelve layers of 2048 inputs and 8192 outputs one after the other, so that weights come from
 // memory. The best of five counts.
@@ -66,7 +66,8 @@ struct Products {
     ggml_backend_buffer_ptr buffer;
 };
 
-void compare(ggml_backend_dev_t device, ggml_type type, int threads) {
+void compare(ggml_backend_dev_t device, ggml_type type, int threads,
+             const molly::engine::RowProductChoice& kernel) {
     const ggml_backend_ptr backend(ggml_backend_dev_init(device, nullptr));
     function_of<ggml_backend_set_n_threads_t>(device, "ggml_backend_set_n_threads")(backend.get(),
                                                                                     threads);
@@ -86,8 +87,8 @@ void compare(ggml_backend_dev_t device, ggml_type type, int threads) {
     ggml_quantize_chunk(type, numbers.data(), bytes.data(), 0, out, in, nullptr);
     for (ggml_tensor* weight : weights)
         ggml_backend_tensor_set(weight, bytes.data(), 0, bytes.size());
-    molly::engine::OwnProducts own({.kernel = molly::engine::best_row_product(),
-                                    .threads = static_cast<std::uint32_t>(threads)});
+    molly::engine::OwnProducts own(
+        {.kernel = kernel, .threads = static_cast<std::uint32_t>(threads)});
     for (const int rows : {1, 2, 4, 8, 16, 64, 256}) {
         const std::vector<float> x(numbers.begin(), numbers.begin() + in * rows);
         const Products theirs(backend.get(), weights, x, ggml_mul_mat);
@@ -113,12 +114,15 @@ void compare(ggml_backend_dev_t device, ggml_type type, int threads) {
 
 int main(int count, char** words) {
     if (count < 2) {
-        fmt::print(stderr, "usage: bench_products FOLDER_OF_BACKENDS [THREADS [TYPE]]\n");
+        fmt::print(stderr, "usage: bench_products FOLDER_OF_BACKENDS [THREADS [TYPE [KERNEL]]]\n");
         return 2;
     }
     ggml_backend_load_all_from_path(words[1]);
     ggml_backend_dev_t device = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
+    molly::engine::RowProductChoice kernel = molly::engine::best_row_product();
+    for (const auto& one : molly::engine::row_products())
+        if (count > 4 && std::string_view(words[4]) == one.name) kernel = one;
     for (const ggml_type type : {GGML_TYPE_Q4_0, GGML_TYPE_Q4_K, GGML_TYPE_Q6_K, GGML_TYPE_Q8_0})
         if (count < 4 || std::string_view(words[3]) == ggml_type_name(type))
-            compare(device, type, count > 2 ? std::atoi(words[2]) : 2);
+            compare(device, type, count > 2 ? std::atoi(words[2]) : 2, kernel);
 }

@@ -131,14 +131,25 @@ void row_product_reference(const RowProductTask& task, ByteRows& /*scratch*/) {
     }
 }
 
-RowProductChoice best_row_product() {
+std::vector<RowProductChoice> row_products() {
+    std::vector<RowProductChoice> found;
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
         __builtin_cpu_supports("avx512vnni"))
-        return {row_product_avx512, "avx512-vnni"};
+        found.push_back({row_product_avx512, "avx512-vnni"});
+    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                      __builtin_cpu_supports("f16c");
+    if (avx2 && __builtin_cpu_supports("avxvnni"))
+        found.push_back({row_product_avx_vnni, "avx-vnni"});
+    if (avx2) found.push_back({row_product_avx2, "avx2"});
 #endif
-    return {};
+    return found;
+}
+
+RowProductChoice best_row_product() {
+    const auto found = row_products();
+    return found.empty() ? RowProductChoice{} : found.front();
 }
 
 }  // namespace molly::engine

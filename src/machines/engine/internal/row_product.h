@@ -70,11 +70,17 @@ using RowProduct = void (*)(const RowProductTask& task, ByteRows& scratch);
 void row_product_reference(const RowProductTask& task, ByteRows& scratch);
 /// Needs AVX-512 F, BW, DQ, VL and VNNI.
 void row_product_avx512(const RowProductTask& task, ByteRows& scratch);
+/// Needs AVX2, FMA, F16C and AVX-VNNI.
+void row_product_avx_vnni(const RowProductTask& task, ByteRows& scratch);
+/// Needs AVX2, FMA and F16C.
+void row_product_avx2(const RowProductTask& task, ByteRows& scratch);
 
 struct RowProductChoice {
     RowProduct run = nullptr;  ///< null: ggml's own products are the fastest here
     const char* name = "ggml";
 };
+/// Those that this processor can run, the fastest first.
+std::vector<RowProductChoice> row_products();
 RowProductChoice best_row_product();
 
 }  // namespace molly::engine

@@ -1,113 +1,21 @@
 #if defined(__x86_64__)
-#include <algorithm>
 #include <array>
 #include <cstring>
-#include <utility>
 
 #include <immintrin.h>
 
-#include "engine/internal/row_product.h"
+#include "engine/internal/row_product_tiles.h"
 
 namespace molly::engine {
 namespace {
 
-constexpr std::size_t rows_at_once = 8;
-constexpr std::size_t cached_bytes = 128U << 10U;  // of weights, while all rows pass by
-
-/// Whether a layout's weights are signed in memory. VNNI multiplies unsigned by signed bytes, so
-/// the activations are read with an offset then, else the weights are.
-constexpr bool signed_weights(WeightLayout layout) {
-    return layout == WeightLayout::q8_0 || layout == WeightLayout::q6_k;
-}
-
-/// What takes the offset of the weights out again: times the sum of a block's bytes.
-constexpr std::int32_t shift_factor(WeightLayout layout) {
-    // 8, over the two lanes that one output's sum is spread over; Q4_K has no offset.
-    return layout == WeightLayout::q4_0_by_eight ? -8 / 2 : 1;
-}
-
-/// `Vectors` times 16 numbers as bytes, their step, and `factor` times their sum.
-template <std::size_t Vectors>
-void to_bytes(const float* x, std::int32_t factor, bool as_unsigned, std::uint8_t* bytes,
-              float& step, std::int32_t& shift) {
-    std::array<__m512, Vectors> numbers;
-    __m512 largest_of = _mm512_setzero_ps();
-    for (std::size_t i = 0; i < Vectors; ++i) {
-        numbers[i] = _mm512_loadu_ps(x + 16 * i);
-        largest_of = _mm512_max_ps(largest_of, _mm512_abs_ps(numbers[i]));
-    }
-    const float largest = _mm512_reduce_max_ps(largest_of);
-    step = largest < 1e-30F ? 0 : largest / 127;
-    const __m512 inverse = _mm512_set1_ps(step == 0 ? 0 : 1 / step);
-    const __m128i offset = _mm_set1_epi8(static_cast<char>(as_unsigned ? 0x80 : 0));
-    __m512i sum = _mm512_setzero_si512();
-    for (std::size_t i = 0; i < Vectors; ++i) {
-        const __m512i whole = _mm512_cvtps_epi32(_mm512_mul_ps(numbers[i], inverse));
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(bytes + 16 * i),
-                         _mm_xor_si128(_mm512_cvtsepi32_epi8(whole), offset));
-        sum = _mm512_add_epi32(sum, whole);
-    }
-    shift = factor * _mm512_reduce_add_epi32(sum);
-}
-
-/// Where one row's parts lie, in bytes from its beginning.
-struct RowPlaces {
-    explicit RowPlaces(const RowProductTask& task)
-        : groups(task.in / numbers_per_step(task.layout)),
-          steps((task.in + 3U) / 4 * 4),
-          shifts(steps + groups * sizeof(float)),
-          lines((shifts + groups * sizeof(std::int32_t) + sizeof(ByteRows::Line) - 1) /
-                sizeof(ByteRows::Line)) {}
-    std::size_t groups;
-    std::size_t steps;
-    std::size_t shifts;
-    std::size_t lines;
-};
-
-void to_bytes(const RowProductTask& task, ByteRows& rows) {
-    const RowPlaces places(task);
-    rows.lines.resize(std::max(rows.lines.size(), task.rows * places.lines));
-    const std::size_t group = numbers_per_step(task.layout);
-    const auto convert = group == product_block ? to_bytes<2> : to_bytes<8>;
-    for (std::uint32_t row = 0; row < task.rows; ++row) {
-        const float* x = task.x + row * task.x_stride;
-        std::uint8_t* bytes = rows.lines[row * places.lines].bytes;
-        for (std::size_t at = 0; at < places.groups; ++at) {
-            float step = 0;
-            std::int32_t shift = 0;
-            convert(x + at * group, shift_factor(task.layout), signed_weights(task.layout),
-                    bytes + at * group, step, shift);
-            std::memcpy(bytes + places.steps + at * sizeof(step), &step, sizeof(step));
-            std::memcpy(bytes + places.shifts + at * sizeof(shift), &shift, sizeof(shift));
-        }
-    }
-}
-
-/// What the tiles read of their rows.
+struct Avx512;
 template <std::size_t Rows>
-struct Tile {
-    std::array<const std::uint8_t*, Rows> bytes;
-    std::array<float*, Rows> y;
-    std::size_t steps = 0;
-    std::size_t shifts = 0;
+using Tile = RowTile<Avx512, Rows>;
 
-    float step(std::size_t row, std::size_t at) const {
-        float step = 0;
-        std::memcpy(&step, bytes[row] + steps + at * sizeof(step), sizeof(step));
-        return step;
-    }
-    std::int32_t shift(std::size_t row, std::size_t at) const {
-        std::int32_t shift = 0;
-        std::memcpy(&shift, bytes[row] + shifts + at * sizeof(shift), sizeof(shift));
-        return shift;
-    }
-};
-
-/// One row alone is as fast as the memory, and the processor's own prefetcher the better one.
 template <std::size_t Rows, std::size_t Lines>
 void fetch_ahead(const std::uint8_t* weights) {
-    for (std::size_t line = 0; Rows > 1 && line < Lines; ++line)
-        _mm_prefetch(reinterpret_cast<const char*>(weights + 64 * line), _MM_HINT_T0);
+    engine::fetch_ahead<Avx512, Rows, Lines>(weights);
 }
 
 __m512i eight_times(const std::uint8_t* bytes) {
@@ -372,26 +280,41 @@ void outputs_q6_k(const std::uint8_t* weights, std::size_t stride, std::size_t b
             tile.y[row][out + one] = _mm512_reduce_add_ps(sums[one][row]);
 }
 
-template <std::size_t Rows>
-void some_rows(const RowProductTask& task, const ByteRows& rows, std::uint32_t first,
-               std::uint32_t out_begin, std::uint32_t out_end) {
-    const std::size_t blocks = task.in / product_block;
-    const RowPlaces places(task);
-    Tile<Rows> tile;
-    tile.steps = places.steps;
-    tile.shifts = places.shifts;
-    for (std::size_t row = 0; row < Rows; ++row) {
-        tile.bytes[row] = rows.lines[(first + row) * places.lines].bytes;
-        tile.y[row] = task.y + (first + row) * task.y_stride;
+struct Avx512 {
+    static constexpr std::size_t rows_at_once = 8;
+    static constexpr bool offsets_activations = true;
+
+    template <std::size_t Numbers>
+    static void to_bytes(const float* x, bool as_unsigned, std::uint8_t* bytes, float& step,
+                         std::int32_t& sum) {
+        std::array<__m512, Numbers / 16> numbers;
+        __m512 largest_of = _mm512_setzero_ps();
+        for (std::size_t i = 0; i < numbers.size(); ++i) {
+            numbers[i] = _mm512_loadu_ps(x + 16 * i);
+            largest_of = _mm512_max_ps(largest_of, _mm512_abs_ps(numbers[i]));
+        }
+        const float largest = _mm512_reduce_max_ps(largest_of);
+        step = largest < 1e-30F ? 0 : largest / 127;
+        const __m512 inverse = _mm512_set1_ps(step == 0 ? 0 : 1 / step);
+        const __m128i offset = _mm_set1_epi8(static_cast<char>(as_unsigned ? 0x80 : 0));
+        __m512i sums = _mm512_setzero_si512();
+        for (std::size_t i = 0; i < numbers.size(); ++i) {
+            const __m512i whole = _mm512_cvtps_epi32(_mm512_mul_ps(numbers[i], inverse));
+            _mm_storeu_si128(reinterpret_cast<__m128i*>(bytes + 16 * i),
+                             _mm_xor_si128(_mm512_cvtsepi32_epi8(whole), offset));
+            sums = _mm512_add_epi32(sums, whole);
+        }
+        sum = _mm512_reduce_add_epi32(sums);
     }
-    const std::size_t stride = weight_row_bytes(task.layout, task.in);
-    for (std::uint32_t out = out_begin; out < out_end; out += product_outputs) {
-        const std::uint8_t* weights = task.weights + out * stride;
-        if (task.layout == WeightLayout::q4_0_by_eight) {
+
+    template <std::size_t Rows>
+    static void eight_outputs(WeightLayout layout, const std::uint8_t* weights, std::size_t stride,
+                              std::size_t blocks, const Tile<Rows>& tile, std::uint32_t out) {
+        if (layout == WeightLayout::q4_0_by_eight) {
             eight_outputs_q4_0<Rows>(weights, blocks, tile, out);
-        } else if (task.layout == WeightLayout::q4_k_by_eight) {
+        } else if (layout == WeightLayout::q4_k_by_eight) {
             eight_outputs_q4_k<Rows>(weights, blocks, tile, out);
-        } else if (task.layout == WeightLayout::q6_k) {
+        } else if (layout == WeightLayout::q6_k) {
             constexpr std::uint32_t outputs = Rows == 1 ? 1 : 2;
             for (std::uint32_t one = 0; one < product_outputs; one += outputs)
                 outputs_q6_k<Rows, outputs>(weights + one * stride, stride, blocks, tile,
@@ -404,35 +327,12 @@ void some_rows(const RowProductTask& task, const ByteRows& rows, std::uint32_t f
             four_outputs_q8_0<Rows>(weights + 4 * stride, stride, blocks, tile, out + 4);
         }
     }
-}
-
-using SomeRows = void (*)(const RowProductTask&, const ByteRows&, std::uint32_t, std::uint32_t,
-                          std::uint32_t);
-
-template <std::size_t... Rows>
-constexpr std::array<SomeRows, sizeof...(Rows)> for_each_count(
-    std::index_sequence<Rows...> /*counts*/) {
-    return {some_rows<Rows + 1>...};
-}
+};
 
 }  // namespace
 
 void row_product_avx512(const RowProductTask& task, ByteRows& scratch) {
-    constexpr auto by_count = for_each_count(std::make_index_sequence<rows_at_once>());
-    to_bytes(task, scratch);
-    const std::size_t group = product_outputs * weight_row_bytes(task.layout, task.in);
-    const auto chunk = static_cast<std::uint32_t>(std::max<std::size_t>(1, cached_bytes / group)) *
-                       product_outputs;
-    // As many rows at once as go, and the passes as equal as can be.
-    const auto passes = static_cast<std::uint32_t>((task.rows + rows_at_once - 1) / rows_at_once);
-    for (std::uint32_t out = task.out_begin; out < task.out_end; out += chunk) {
-        const std::uint32_t end = std::min(out + chunk, task.out_end);
-        for (std::uint32_t pass = 0; pass < passes; ++pass) {
-            const std::uint32_t first = task.rows * pass / passes;
-            const std::uint32_t rows = task.rows * (pass + 1) / passes - first;
-            by_count[rows - 1](task, scratch, first, out, end);
-        }
-    }
+    RowTiles<Avx512>::run(task, scratch);
 }
 
 }  // namespace molly::engine
