@@ -10,33 +10,13 @@
 
 namespace molly::engine {
 
-/// `Dot::add(sums, a, b)` adds products of four neighbouring unsigned bytes of a and signed ones of
-/// b to each lane. Where `Dot::offsets_activations`, any of them; else those whose products of two
-/// fit in 16 bits.
-template <class Dot>
-struct RowProduct256 {
-    static constexpr std::size_t rows_at_once = 4;
-    static constexpr bool offsets_activations = Dot::offsets_activations;
-    template <std::size_t Rows>
-    using Tile = RowTile<RowProduct256, Rows>;
-
-    template <std::size_t Rows, std::size_t Lines>
-    static void fetch_ahead(const std::uint8_t* weights) {
-        engine::fetch_ahead<RowProduct256, Rows, Lines>(weights);
-    }
-
-    static __m256i bytes_at(const std::uint8_t* from) {
-        return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
-    }
-
-    static __m256i eight_times(const std::uint8_t* bytes) {
+/// What kernels of any width need.
+template <class Kernel>
+struct Vectors256 {
+    static std::int64_t eight_bytes(const std::uint8_t* from) {
         std::int64_t eight = 0;
-        std::memcpy(&eight, bytes, sizeof(eight));
-        return _mm256_set1_epi64x(eight);
-    }
-
-    static __m256i upper_nibbles(__m256i bytes, __m256i low) {
-        return _mm256_and_si256(_mm256_srli_epi16(bytes, 4), low);
+        std::memcpy(&eight, from, sizeof(eight));
+        return eight;
     }
 
     static float half_at(const std::uint8_t* from) {
@@ -49,6 +29,44 @@ struct RowProduct256 {
         __m128 sum = _mm_add_ps(_mm256_castps256_ps128(lanes), _mm256_extractf128_ps(lanes, 1));
         sum = _mm_add_ps(sum, _mm_movehl_ps(sum, sum));
         return _mm_cvtss_f32(_mm_add_ss(sum, _mm_movehdup_ps(sum)));
+    }
+
+    /// A number for each of eight outputs, from six bits of which four outputs' upper ones lie
+    /// apart.
+    static __m256 six_bits(std::uint32_t first, std::uint32_t second) {
+        const std::uint32_t upper = (second & 0x0f0f0f0fU) | ((first >> 6U & 0x03030303U) << 4U);
+        const std::uint64_t bytes = (first & 0x3f3f3f3fU) | (std::uint64_t{upper} << 32U);
+        return _mm256_cvtepi32_ps(
+            _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(static_cast<std::int64_t>(bytes))));
+    }
+
+    /// A number for each of eight signed bytes.
+    static __m256 numbers(const std::uint8_t* from) {
+        return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_cvtsi64_si128(eight_bytes(from))));
+    }
+};
+
+/// `Dot::add(sums, a, b)` adds products of four neighbouring unsigned bytes of a and signed ones of
+/// b to each lane. Where `Dot::offsets_activations`, any of them; else those whose products of two
+/// fit in 16 bits.
+template <class Dot>
+struct RowProduct256 : Vectors256<Dot> {
+    using Vectors256<Dot>::eight_bytes;
+    using Vectors256<Dot>::half_at;
+    using Vectors256<Dot>::numbers;
+    using Vectors256<Dot>::six_bits;
+    using Vectors256<Dot>::sum_of;
+    static constexpr std::size_t rows_at_once = 4;
+    static constexpr bool offsets_activations = Dot::offsets_activations;
+    template <std::size_t Rows>
+    using Tile = RowTile<RowProduct256, Rows>;
+
+    static __m256i bytes_at(const std::uint8_t* from) {
+        return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+    }
+
+    static __m256i upper_nibbles(__m256i bytes, __m256i low) {
+        return _mm256_and_si256(_mm256_srli_epi16(bytes, 4), low);
     }
 
     /// Sums of two neighbouring lanes each: of outputs 0 to 3, and of 4 to 7.
@@ -75,7 +93,8 @@ struct RowProduct256 {
             const std::uint8_t* x = tile.bytes[row] + at * product_block;
             __m256i whole = _mm256_set1_epi32(shifted ? tile.shift(row, at) : 0);
             for (std::size_t quarter = 0; quarter < 4; ++quarter)
-                whole = Dot::add(whole, quarters[quarter], eight_times(x + quarter * 8));
+                whole = Dot::add(whole, quarters[quarter],
+                                 _mm256_set1_epi64x(eight_bytes(x + quarter * 8)));
             sums[row] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(whole),
                                         _mm256_mul_ps(steps, _mm256_set1_ps(tile.step(row, at))),
                                         sums[row]);
@@ -91,7 +110,7 @@ struct RowProduct256 {
         for (auto& half : sums)
             half.fill(_mm256_setzero_ps());
         for (std::size_t at = 0; at < blocks; ++at, weights += 144) {
-            fetch_ahead<Rows, 2>(weights + 8 * 144);
+            tile.template fetch_ahead<2>(weights + 8 * 144);
             const __m256 steps =
                 _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(weights)));
             for (std::size_t half = 0; half < 2; ++half) {
@@ -104,15 +123,6 @@ struct RowProduct256 {
         }
         for (std::size_t row = 0; row < Rows; ++row)
             _mm256_storeu_ps(tile.y[row] + out, sum_of_pairs(sums[0][row], sums[1][row]));
-    }
-
-    /// A number for each of eight outputs, from six bits of which four outputs' upper ones lie
-    /// apart.
-    static __m256 six_bits(std::uint32_t first, std::uint32_t second) {
-        const std::uint32_t upper = (second & 0x0f0f0f0fU) | ((first >> 6U & 0x03030303U) << 4U);
-        const std::uint64_t bytes = (first & 0x3f3f3f3fU) | (std::uint64_t{upper} << 32U);
-        return _mm256_cvtepi32_ps(
-            _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(static_cast<std::int64_t>(bytes))));
     }
 
     template <std::size_t Rows>
@@ -134,7 +144,7 @@ struct RowProduct256 {
             const __m256 taken = _mm256_mul_ps(_mm256_cvtph_ps(_mm_loadu_si128(halves + 1)),
                                                six_bits(packed[1], packed[2] >> 4U));
             const std::uint8_t* nibbles = super + 128 + at % 8 / 2 * 256;
-            fetch_ahead<Rows, 4>(nibbles + 1152);
+            tile.template fetch_ahead<4>(nibbles + 1152);
             for (std::size_t half = 0; half < 2; ++half) {
                 std::array<__m256i, 4> quarters;
                 for (std::size_t quarter = 0; quarter < 4; ++quarter) {
@@ -196,7 +206,7 @@ struct RowProduct256 {
         for (std::size_t at = 0; at < blocks; ++at, weights += 34) {
             for (std::size_t one = 0; one < Outputs; ++one) {
                 const std::uint8_t* from = weights + one * stride;
-                fetch_ahead<Rows, 1>(from + Outputs * stride);
+                tile.template fetch_ahead<1>(from + Outputs * stride);
                 SignedBlock(bytes_at(from + 2), _mm256_set1_ps(half_at(from)))
                     .template add<Rows>(tile, at, at, sums[one]);
             }
@@ -231,12 +241,9 @@ struct RowProduct256 {
         for (std::size_t half = 0; half < blocks / 4; ++half) {
             for (std::size_t one = 0; one < Outputs; ++one) {
                 const std::uint8_t* super = weights + one * stride + half / 2 * 210;
-                fetch_ahead<Rows, 2>(super + Outputs * stride + half % 2 * 105);
-                std::int64_t counts = 0;
-                std::memcpy(&counts, super + 192 + half % 2 * 8, sizeof(counts));
-                const __m256 steps = _mm256_mul_ps(
-                    _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_cvtsi64_si128(counts))),
-                    _mm256_set1_ps(half_at(super + 208)));
+                tile.template fetch_ahead<2>(super + Outputs * stride + half % 2 * 105);
+                const __m256 steps = _mm256_mul_ps(numbers(super + 192 + half % 2 * 8),
+                                                   _mm256_set1_ps(half_at(super + 208)));
                 for (std::size_t quarter = 0; quarter < 4; ++quarter) {
                     const auto first = static_cast<int>(2 * quarter);
                     const __m256i lanes = _mm256_setr_epi32(first, first, first, first, first + 1,
@@ -262,7 +269,7 @@ struct RowProduct256 {
         __m128 four = _mm_max_ps(_mm256_castps256_ps128(most), _mm256_extractf128_ps(most, 1));
         four = _mm_max_ps(four, _mm_movehl_ps(four, four));
         const float largest = _mm_cvtss_f32(_mm_max_ss(four, _mm_movehdup_ps(four)));
-        step = largest < 1e-30F ? 0 : largest / 127;
+        step = byte_step<RowProduct256>(largest);
         const __m256 inverse = _mm256_set1_ps(step == 0 ? 0 : 1 / step);
         const __m256i offset = _mm256_set1_epi8(static_cast<char>(as_unsigned ? 0x80 : 0));
         const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);

@@ -4,7 +4,7 @@
 
 #include <immintrin.h>
 
-#include "engine/internal/row_product_tiles.h"
+#include "engine/internal/row_product_256.h"
 
 namespace molly::engine {
 namespace {
@@ -13,16 +13,7 @@ struct Avx512;
 template <std::size_t Rows>
 using Tile = RowTile<Avx512, Rows>;
 
-template <std::size_t Rows, std::size_t Lines>
-void fetch_ahead(const std::uint8_t* weights) {
-    engine::fetch_ahead<Avx512, Rows, Lines>(weights);
-}
-
-__m512i eight_times(const std::uint8_t* bytes) {
-    std::int64_t eight = 0;
-    std::memcpy(&eight, bytes, sizeof(eight));
-    return _mm512_set1_epi64(eight);
-}
+using Vectors = Vectors256<Avx512>;
 
 __m256 sum_of_pairs(__m512 lanes) {
     const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 0, 0, 0, 0, 0, 0, 0, 0);
@@ -47,7 +38,7 @@ void eight_outputs_q4_0(const std::uint8_t* weights, std::size_t blocks, const T
             _mm512_permutexvar_ps(twice, _mm512_castps256_ps512(_mm256_cvtph_ps(halves)));
         const __m512i first = _mm512_loadu_si512(weights + 16);
         const __m512i second = _mm512_loadu_si512(weights + 80);
-        fetch_ahead<Rows, 2>(weights + 8 * 144);
+        tile.template fetch_ahead<2>(weights + 8 * 144);
         const std::array<__m512i, 4> quarters = {
             _mm512_ternarylogic_epi32(first, low, sign, and_then_xor),
             _mm512_ternarylogic_epi32(second, low, sign, and_then_xor),
@@ -57,7 +48,9 @@ void eight_outputs_q4_0(const std::uint8_t* weights, std::size_t blocks, const T
             const std::uint8_t* x = tile.bytes[row] + at * product_block;
             __m512i whole = _mm512_set1_epi32(tile.shift(row, at));
             for (std::size_t quarter = 0; quarter < 4; ++quarter)
-                whole = _mm512_dpbusd_epi32(whole, quarters[quarter], eight_times(x + quarter * 8));
+                whole =
+                    _mm512_dpbusd_epi32(whole, quarters[quarter],
+                                        _mm512_set1_epi64(Vectors::eight_bytes(x + quarter * 8)));
             sums[row] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(whole),
                                         _mm512_mul_ps(steps, _mm512_set1_ps(tile.step(row, at))),
                                         sums[row]);
@@ -67,23 +60,15 @@ void eight_outputs_q4_0(const std::uint8_t* weights, std::size_t blocks, const T
         _mm256_storeu_ps(tile.y[row] + out, sum_of_pairs(sums[row]));
 }
 
-/// A number for each of eight outputs, from six bits of which four outputs' upper ones lie apart.
-__m256 six_bits(std::uint32_t first, std::uint32_t second) {
-    const std::uint32_t upper = (second & 0x0f0f0f0fU) | ((first >> 6U & 0x03030303U) << 4U);
-    const std::uint64_t bytes = (first & 0x3f3f3f3fU) | (std::uint64_t{upper} << 32U);
-    return _mm256_cvtepi32_ps(
-        _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(static_cast<std::int64_t>(bytes))));
-}
-
 /// The steps of one block for eight outputs, and what is taken away from each of their weights.
 struct BlockSteps {
     BlockSteps(const std::uint8_t* packed, __m256 step, __m256 step_of_less) {
         std::array<std::uint32_t, 3> words{};
         std::memcpy(words.data(), packed, sizeof(words));
         const __m512i twice = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
-        const __m256 once = _mm256_mul_ps(step, six_bits(words[0], words[2]));
+        const __m256 once = _mm256_mul_ps(step, Vectors::six_bits(words[0], words[2]));
         steps = _mm512_permutexvar_ps(twice, _mm512_castps256_ps512(once));
-        less = _mm256_mul_ps(step_of_less, six_bits(words[1], words[2] >> 4U));
+        less = _mm256_mul_ps(step_of_less, Vectors::six_bits(words[1], words[2] >> 4U));
     }
     __m512 steps;
     __m256 less;
@@ -104,7 +89,7 @@ void eight_outputs_q4_k(const std::uint8_t* weights, std::size_t blocks, const T
         const BlockSteps block(super + 32 + at % 8 * 12, _mm256_cvtph_ps(_mm_loadu_si128(halves)),
                                _mm256_cvtph_ps(_mm_loadu_si128(halves + 1)));
         const std::uint8_t* nibbles = super + 128 + at % 8 / 2 * 256;
-        fetch_ahead<Rows, 4>(nibbles + 1152);
+        tile.template fetch_ahead<4>(nibbles + 1152);
         std::array<__m512i, 4> quarters;
         for (std::size_t quarter = 0; quarter < 4; ++quarter) {
             const __m512i both = _mm512_loadu_si512(nibbles + quarter * 64);
@@ -116,7 +101,9 @@ void eight_outputs_q4_k(const std::uint8_t* weights, std::size_t blocks, const T
             const float step = tile.step(row, at);
             __m512i whole = _mm512_setzero_si512();
             for (std::size_t quarter = 0; quarter < 4; ++quarter)
-                whole = _mm512_dpbusd_epi32(whole, quarters[quarter], eight_times(x + quarter * 8));
+                whole =
+                    _mm512_dpbusd_epi32(whole, quarters[quarter],
+                                        _mm512_set1_epi64(Vectors::eight_bytes(x + quarter * 8)));
             sums[row] =
                 _mm512_fmadd_ps(_mm512_cvtepi32_ps(whole),
                                 _mm512_mul_ps(block.steps, _mm512_set1_ps(step)), sums[row]);
@@ -126,12 +113,6 @@ void eight_outputs_q4_k(const std::uint8_t* weights, std::size_t blocks, const T
     }
     for (std::size_t row = 0; row < Rows; ++row)
         _mm256_storeu_ps(tile.y[row] + out, _mm256_sub_ps(sum_of_pairs(sums[row]), less[row]));
-}
-
-float sum_of(__m256 lanes) {
-    __m128 sum = _mm_add_ps(_mm256_castps256_ps128(lanes), _mm256_extractf128_ps(lanes, 1));
-    sum = _mm_add_ps(sum, _mm_movehl_ps(sum, sum));
-    return _mm_cvtss_f32(_mm_add_ss(sum, _mm_movehdup_ps(sum)));
 }
 
 /// What signed weights make of the offset 128 of their activations, negated.
@@ -156,8 +137,8 @@ void four_outputs_q8_0(const std::uint8_t* weights, std::size_t stride, std::siz
         for (std::size_t pair = 0; pair < 2; ++pair) {
             const std::uint8_t* one = weights + stride * (2 * pair);
             const std::uint8_t* two = one + stride;
-            fetch_ahead<Rows, 1>(one + 4 * stride);
-            fetch_ahead<Rows, 1>(two + 4 * stride);
+            tile.template fetch_ahead<1>(one + 4 * stride);
+            tile.template fetch_ahead<1>(two + 4 * stride);
             const __m512i low = _mm512_castsi256_si512(
                 _mm256_loadu_si256(reinterpret_cast<const __m256i*>(one + 2)));
             const __m256i high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(two + 2));
@@ -183,8 +164,8 @@ void four_outputs_q8_0(const std::uint8_t* weights, std::size_t stride, std::siz
     for (std::size_t row = 0; row < Rows; ++row) {
         for (std::size_t pair = 0; pair < 2; ++pair) {
             const __m512 sum = sums[pair][row];
-            tile.y[row][out + 2 * pair] = sum_of(_mm512_castps512_ps256(sum));
-            tile.y[row][out + 2 * pair + 1] = sum_of(_mm512_extractf32x8_ps(sum, 1));
+            tile.y[row][out + 2 * pair] = Vectors::sum_of(_mm512_castps512_ps256(sum));
+            tile.y[row][out + 2 * pair + 1] = Vectors::sum_of(_mm512_extractf32x8_ps(sum, 1));
         }
     }
 }
@@ -199,15 +180,13 @@ void one_output_q8_0(const std::uint8_t* weights, std::size_t blocks, const Tile
         const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(weights + 2));
         const __m256i x =
             _mm256_load_si256(reinterpret_cast<const __m256i*>(tile.bytes[0] + at * product_block));
-        std::uint16_t half = 0;
-        std::memcpy(&half, weights, sizeof(half));
-        const __m256 step = _mm256_broadcastss_ps(_mm_cvtph_ps(_mm_cvtsi32_si128(half)));
+        const __m256 step = _mm256_set1_ps(Vectors::half_at(weights));
         const __m256i whole = _mm256_sub_epi32(_mm256_dpbusd_epi32(zero, x, bytes),
                                                _mm256_dpbusd_epi32(zero, offset, bytes));
         sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(whole),
                               _mm256_mul_ps(step, _mm256_set1_ps(tile.step(0, at))), sum);
     }
-    tile.y[0][out] = sum_of(sum);
+    tile.y[0][out] = Vectors::sum_of(sum);
 }
 
 /// Half of eight blocks of Q6_K: 128 weights of one output, and the step of each lane.
@@ -227,13 +206,8 @@ struct SixBits {
         bytes[1] = _mm512_ternarylogic_epi32(
             _mm512_srli_epi16(nibbles, 4), low,
             _mm512_and_si512(_mm512_srlv_epi64(upper, right), high), a_and_b_or_c);
-        std::uint16_t step = 0;
-        std::memcpy(&step, super + 208, sizeof(step));
-        std::int64_t counts = 0;
-        std::memcpy(&counts, super + 192 + half * 8, sizeof(counts));
-        const __m256 eight =
-            _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_cvtsi64_si128(counts))),
-                          _mm256_broadcastss_ps(_mm_cvtph_ps(_mm_cvtsi32_si128(step))));
+        const __m256 eight = _mm256_mul_ps(Vectors::numbers(super + 192 + half * 8),
+                                           _mm256_set1_ps(Vectors::half_at(super + 208)));
         const __m512i first = _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
         const __m512i second = _mm512_setr_epi32(4, 4, 4, 4, 5, 5, 5, 5, 6, 6, 6, 6, 7, 7, 7, 7);
         const __m512 wide = _mm512_castps256_ps512(eight);
@@ -259,7 +233,7 @@ void outputs_q6_k(const std::uint8_t* weights, std::size_t stride, std::size_t b
     for (std::size_t half = 0; half < blocks / 4; ++half) {
         for (std::size_t one = 0; one < Outputs; ++one) {
             const std::uint8_t* super = weights + one * stride + half / 2 * 210;
-            fetch_ahead<Rows, 2>(super + Outputs * stride + half % 2 * 105);
+            tile.template fetch_ahead<2>(super + Outputs * stride + half % 2 * 105);
             const SixBits six(super, half % 2);
             for (std::size_t row = 0; row < Rows; ++row) {
                 const std::uint8_t* x = tile.bytes[row] + half * 128;
@@ -294,7 +268,7 @@ struct Avx512 {
             largest_of = _mm512_max_ps(largest_of, _mm512_abs_ps(numbers[i]));
         }
         const float largest = _mm512_reduce_max_ps(largest_of);
-        step = largest < 1e-30F ? 0 : largest / 127;
+        step = byte_step<Avx512>(largest);
         const __m512 inverse = _mm512_set1_ps(step == 0 ? 0 : 1 / step);
         const __m128i offset = _mm_set1_epi8(static_cast<char>(as_unsigned ? 0x80 : 0));
         __m512i sums = _mm512_setzero_si512();

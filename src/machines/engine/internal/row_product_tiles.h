@@ -55,13 +55,18 @@ struct RowTile {
         std::memcpy(&shift, bytes[row] + shifts + at * sizeof(shift), sizeof(shift));
         return shift;
     }
+    /// One row alone is as fast as the memory, and the processor's own prefetcher the better one.
+    template <std::size_t Lines>
+    static void fetch_ahead(const std::uint8_t* weights) {
+        for (std::size_t line = 0; Rows > 1 && line < Lines; ++line)
+            __builtin_prefetch(weights + 64 * line);
+    }
 };
 
-/// One row alone is as fast as the memory, and the processor's own prefetcher the better one.
-template <class Kernel, std::size_t Rows, std::size_t Lines>
-void fetch_ahead(const std::uint8_t* weights) {
-    for (std::size_t line = 0; Rows > 1 && line < Lines; ++line)
-        __builtin_prefetch(weights + 64 * line);
+/// The step of bytes that reach to `largest`; 0 where it would have no inverse.
+template <class Kernel>
+float byte_step(float largest) {
+    return largest < 1e-30F ? 0 : largest / 127;
 }
 
 /// `Kernel` has rows_at_once, offsets_activations, to_bytes (32 or 128 numbers with one step) and
