@@ -61,11 +61,6 @@ protected:
         question.request.sampling.frequency_penalty = -2;
         return question;
     }
-    /// It begins within one block of memory and needs a second one before its end.
-    static bool crosses(const Answer& answer) {
-        const auto& usage = answer.response.usage;
-        return usage.prompt_tokens < 60 && usage.prompt_tokens + usage.answer_tokens >= 72;
-    }
     TestFolder folder_;
 };
 

@@ -107,6 +107,12 @@ inline void expect_alike(const Answer& a, const Answer& b, const std::string& wh
     }
 }
 
+/// It begins within one block of memory and needs a second one before its end.
+inline bool crosses(const Answer& answer) {
+    const auto& usage = answer.response.usage;
+    return usage.prompt_tokens < 60 && usage.prompt_tokens + usage.answer_tokens > 72;
+}
+
 inline Limits in_turns() {
     Limits limits;
     limits.adapter_route = AdapterRoute::one_at_a_time;
