@@ -54,13 +54,6 @@ protected:
         question.request.sampling.answer_tokens_max = 100;
         return question;
     }
-    /// It repeats itself and so does not end by itself: on any machine some of them meet.
-    static Question endless(std::optional<AdapterUse> adapter, std::size_t words) {
-        Question question = wordy(std::move(adapter), words);
-        question.request.sampling.answer_tokens_max = 240;
-        question.request.sampling.frequency_penalty = -2;
-        return question;
-    }
     TestFolder folder_;
 };
 
@@ -113,20 +106,31 @@ TEST_F(Memory, ParkedRequestsGoOn) {
     const auto law = adapter(3, 4);
     {
         const auto engine = open(with_memory(64 << 20U));
-        for (std::size_t words = 1; words <= 8; ++words) {
-            questions.push_back(endless(words % 3 == 2 ? std::optional(law) : std::nullopt, words));
-            alone.push_back(run(*engine, {questions.back()}).front());
+        for (std::size_t words = 1; words < 60 && questions.size() < 6; ++words) {
+            Question question =
+                wordy(questions.size() % 3 == 2 ? std::optional(law) : std::nullopt, words);
+            Answer answer = run(*engine, {question}).front();
+            if (!crosses(answer)) continue;
+            questions.push_back(std::move(question));
+            alone.push_back(std::move(answer));
+        }
+        ASSERT_FALSE(questions.empty());
+        for (std::size_t i = 0; questions.size() < 24; ++i) {
+            questions.push_back(questions[i]);
+            alone.push_back(alone[i]);
         }
     }
-    // Two of them take more than there is.
     const auto engine = open(with_memory(350 * kibibyte));
-    const auto together = run(*engine, questions);
-    EXPECT_LE(engine->memory().bytes, engine->memory().bytes_max);
-    for (std::size_t i = 0; i < questions.size(); ++i) {
-        expect_alike(alone[i], together[i], "question " + std::to_string(i));
-        const domain::Usage& usage = together[i].response.usage;
-        EXPECT_EQ(alone[i].response.usage.prompt_tokens, usage.prompt_tokens);
-        EXPECT_EQ(alone[i].response.usage.answer_tokens, usage.answer_tokens);
+    // Who arrives late finds room: how many meet depends on the machine.
+    for (int round = 0; round < 10 && engine->memory().parked == 0; ++round) {
+        const auto together = run(*engine, questions);
+        EXPECT_LE(engine->memory().bytes, engine->memory().bytes_max);
+        for (std::size_t i = 0; i < questions.size(); ++i) {
+            expect_alike(alone[i], together[i], "question " + std::to_string(i));
+            const domain::Usage& usage = together[i].response.usage;
+            EXPECT_EQ(alone[i].response.usage.prompt_tokens, usage.prompt_tokens);
+            EXPECT_EQ(alone[i].response.usage.answer_tokens, usage.answer_tokens);
+        }
     }
     EXPECT_GT(engine->memory().parked, 0U) << "there was memory enough to prove nothing";
 }

@@ -126,7 +126,7 @@ TEST_F(SpeculationTest, AnswersStopWhereTheyWould) {
 TEST_F(SpeculationTest, ParkedRequestsGoOn) {
     const auto plain = open(when(Speculation::off, false));
     Limits limits = when(Speculation::always, false);
-    limits.memory_bytes_max = 350U << 10U;  // two that meet have not enough
+    limits.memory_bytes_max = 150U << 10U;  // two that meet have not enough
     const auto drafting = open(limits);
     std::vector<Question> all;
     std::vector<Answer> expected;
@@ -135,13 +135,13 @@ TEST_F(SpeculationTest, ParkedRequestsGoOn) {
         text += " ancora";
         if (words < 18) continue;
         Question question = ask(std::nullopt, text);
-        question.request.sampling.answer_tokens_max = 240;  // so that they meet on any machine
-        question.request.sampling.frequency_penalty = -2;   // it repeats itself
+        question.request.sampling.answer_tokens_max = 110;
+        question.request.sampling.frequency_penalty = -2;  // it repeats itself
         expected.push_back(run(*plain, {question}).front());
         all.push_back(std::move(question));
     }
     std::vector<Question> crowd;
-    for (int i = 0; i < 8; ++i)
+    for (int i = 0; i < 24; ++i)
         crowd.push_back(all[static_cast<std::size_t>(i) % all.size()]);
     const auto together = run(*drafting, crowd);
     for (std::size_t i = 0; i < crowd.size(); ++i)
